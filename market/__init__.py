@@ -1,0 +1,1 @@
+"""The pure domain of gputide: no I/O, no clock, no global state."""
