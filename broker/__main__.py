@@ -1,0 +1,206 @@
+"""`gputide-broker`: what an operator types on the broker's own host. Each command works on the database itself."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from broker.app import build
+from broker.context import Context
+from broker.operator import PersonalBroker, issue_token_file, put_tariff_in_force, read_pool
+from broker.services import people, publish, tariffs
+from broker.services.load_pool import load_pool
+from broker.serving import serve_broker
+from broker.settings import load_settings
+from broker.store import migrations, pools
+from broker.telemetry import configure_logging, redact
+from broker.wire.people import Role, Scope
+from market.errors import GputideError
+from market.money import parse_money
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+pool_app = typer.Typer(no_args_is_help=True, help="The pool: what this broker sells.")
+tariffs_app = typer.Typer(no_args_is_help=True, help="Tariffs: what people decide about prices.")
+users_app = typer.Typer(no_args_is_help=True, help="People, their tokens, cost centers and budgets.")
+app.add_typer(pool_app, name="pool")
+app.add_typer(tariffs_app, name="tariffs")
+app.add_typer(users_app, name="users")
+
+DataDir = Annotated[Path | None, typer.Option(help="Folder of the SQLite database.")]
+
+
+@app.command()
+def serve(
+    data_dir: DataDir = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on; beyond loopback TLS is required.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on; 0 takes a free one.")] = None,
+    tls_cert: Annotated[Path | None, typer.Option(help="Certificate chain (PEM).")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="Private key (PEM).")] = None,
+    external_url: Annotated[str | None, typer.Option(help="https:// address of a proxy in front.")] = None,
+) -> None:
+    """Serve the API until SIGTERM."""
+    settings = load_settings(
+        data_dir=data_dir, host=host, port=port, tls_cert=tls_cert, tls_key=tls_key, external_url=external_url
+    )
+    configure_logging(settings.log_level)
+    serve_broker(settings)
+
+
+@app.command()
+def migrate(data_dir: DataDir = None) -> None:
+    """Bring the database to the newest schema."""
+    with _context(data_dir, migrated=False) as context:
+        migrations.upgrade(context.database)
+    _say("the database is at the newest schema")
+
+
+@app.command()
+def up(
+    data_dir: DataDir = None,
+    port: Annotated[int, typer.Option(help="Port on loopback; 0 takes a free one.")] = 8470,
+    pool: Annotated[str | None, typer.Option(help="A sample pool (campus, openb) or a pool file.")] = None,
+) -> None:
+    """Serve a personal broker on loopback, with the devices of this machine or a sample pool."""
+    settings = load_settings(data_dir=data_dir, host="127.0.0.1", port=port)
+    configure_logging("warning")
+    personal = PersonalBroker.prepare(settings, pool)
+    serve_broker(settings, ready=lambda url: print(personal.announcement(url), flush=True))  # noqa: T201 - the contract
+
+
+@pool_app.command("load")
+def pool_load(
+    source: Annotated[str, typer.Argument(help="A pool file, or the name of a sample: campus, openb.")],
+    data_dir: DataDir = None,
+) -> None:
+    """Load a pool file, with the forecast of its demand."""
+    pool, forecast = read_pool(source)
+    with _context(data_dir) as context:
+        revision = load_pool(context, pool, forecast)
+    kind = "simulated" if pool.simulated else "real"
+    _say(f"pool {pool.name} ({kind}): {len(pool.nodes)} nodes, {len(pool.devices)} devices, revision {revision}")
+
+
+@pool_app.command("show")
+def pool_show(data_dir: DataDir = None) -> None:
+    """Say what the pool holds."""
+    with _context(data_dir) as context, context.database.read() as session:
+        pool = pools.read(session)
+    if pool is None:
+        _say("no pool is loaded; load one with: gputide-broker pool load campus")
+        return
+    for model in pool.models:
+        devices = [device for device in pool.devices if device.model == model.name]
+        broken = sum(not device.healthy for device in devices)
+        print(f"{model.name}\t{len(devices)}\t{broken} out of service")  # noqa: T201 - stdout is data
+
+
+@tariffs_app.command("put")
+def tariffs_put(
+    file: Annotated[Path, typer.Argument(help="A tariff file (TOML).")],
+    approve_as: Annotated[str, typer.Option("--approve-as", help="The operator who approves it.")],
+    data_dir: DataDir = None,
+) -> None:
+    """Put a tariff in force now and publish a price book from it."""
+    with _context(data_dir) as context:
+        view = put_tariff_in_force(context, _read_text(file), approve_as)
+        _say(f"tariff {view.id} ({view.name}) is in force")
+        if context.database.read_value(pools.revision):
+            _say(f"price book {publish.publish(context).number} is published")
+
+
+@tariffs_app.command("list")
+def tariffs_list(data_dir: DataDir = None) -> None:
+    """List tariffs, newest first."""
+    with _context(data_dir) as context:
+        for view in tariffs.listed(context, before=None, limit=200):
+            print(f"{view.id}\t{view.name}\t{view.status}\t{view.in_force_from or '-'}")  # noqa: T201 - stdout is data
+
+
+@users_app.command("add")
+def users_add(
+    name: str,
+    role: Annotated[Role, typer.Option(help="What the person may do.")] = Role.MEMBER,
+    token_file: Annotated[Path | None, typer.Option(help="Write a token here (mode 0600).")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Add a person, and a token for them if asked."""
+    with _context(data_dir) as context:
+        people.add_person(context, name, role)
+        if token_file is not None:
+            issue_token_file(context, name, token_file, role)
+    _say(f"{name} is {role}" + (f"; the token is in {token_file}" if token_file else ""))
+
+
+@users_app.command("token")
+def users_token(
+    name: str,
+    token_file: Annotated[Path, typer.Option(help="Write the token here (mode 0600).")],
+    scope: Annotated[list[Scope] | None, typer.Option(help="What it may be used for; repeat for more.")] = None,
+    days: Annotated[int, typer.Option(min=1, max=366)] = 90,
+    data_dir: DataDir = None,
+) -> None:
+    """Issue another token for a person."""
+    with _context(data_dir) as context:
+        issue_token_file(context, name, token_file, Role.MEMBER, scopes=scope, days=days)
+    _say(f"the token is in {token_file}")
+
+
+@users_app.command("cost-center")
+def users_cost_center(
+    name: str,
+    owner: Annotated[str, typer.Option(help="Who owns it.")],
+    budget: Annotated[str | None, typer.Option(help="This month's budget in the tariff's currency.")] = None,
+    member: Annotated[list[str] | None, typer.Option(help="Who may book on it; repeat for more.")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Add a cost center with an owner, members and this month's budget."""
+    with _context(data_dir) as context:
+        people.add_cost_center(context, name, owner)
+        for each in member or []:
+            people.add_member(context, name, each)
+        if budget is not None:
+            people.grant_budget(context, name, parse_money(budget), None)
+    _say(f"cost center {name} belongs to {owner}")
+
+
+@contextmanager
+def _context(data_dir: Path | None, *, migrated: bool = True) -> Generator[Context]:
+    settings = load_settings(data_dir=data_dir)
+    settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    context = build(settings)
+    try:
+        if migrated:
+            migrations.assert_current(context.database)
+            people.found_organisation(context, settings.organisation)
+        yield context
+    finally:
+        context.database.close()
+
+
+def _read_text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except (OSError, UnicodeError) as error:
+        raise GputideError(f"{file}: {error}") from None
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)  # noqa: T201 - words go to stderr
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The entry point: a refusal is one line on stderr and exit status 1, never a traceback."""
+    try:
+        app(arguments, standalone_mode=True)
+    except GputideError as error:
+        _say(redact(f"gputide-broker: {error.detail} ({error.code})"))
+        raise SystemExit(1) from None
+
+
+if __name__ == "__main__":
+    main()

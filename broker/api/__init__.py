@@ -1,0 +1,1 @@
+"""The HTTP API: one router a noun. Routes translate; they decide nothing."""

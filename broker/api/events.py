@@ -1,0 +1,70 @@
+"""Events as server-sent events: numbered after commit, resumed by the last number seen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Request
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.concurrency import run_in_threadpool
+
+from broker.api.deps import ContextDep, PrincipalDep
+from broker.api.pages import number_of
+from broker.context import Context, Principal
+from broker.store import events
+from broker.wire.market import EventView
+
+router = APIRouter(tags=["events"])
+LOOK_EVERY_S = 15.0
+"""How long a reader waits for news before it looks for itself (another process may have committed)."""
+
+
+@router.get("/events", response_class=EventSourceResponse)
+async def stream(
+    request: Request,
+    context: ContextDep,
+    principal: PrincipalDep,
+    last_event_id: Annotated[str | None, Header()] = None,
+    after: Annotated[int | None, Query(ge=0, le=2**62)] = None,
+    follow: bool = True,
+) -> EventSourceResponse:
+    """What happens from now on, or from after a number (header `Last-Event-ID` or `after`). Each comes once, in order;
+    one's own and public ones, or all for roles that see everybody. `follow=false` ends with what there is."""
+    start = number_of(last_event_id) if last_event_id else after
+    if start is None:
+        start = await run_in_threadpool(_last, context)
+    return EventSourceResponse(_follow(request, context, principal, start, follow=follow), ping=LOOK_EVERY_S)
+
+
+async def _follow(
+    request: Request, context: Context, principal: Principal, seq: int, *, follow: bool
+) -> AsyncIterator[ServerSentEvent]:
+    news: asyncio.Condition = request.app.state.news
+    while True:
+        found = await run_in_threadpool(_after, context, principal, seq)
+        for view in found:
+            seq = view.seq
+            yield ServerSentEvent(view.model_dump_json(), event=view.kind, id=str(view.seq))
+        if found:
+            continue
+        if not follow or request.app.state.stopping.is_set():
+            return
+        async with news:
+            try:
+                await asyncio.wait_for(news.wait(), LOOK_EVERY_S)
+            except TimeoutError:
+                continue
+
+
+def _last(context: Context) -> int:
+    with context.database.read() as session:
+        return events.last_number(session)
+
+
+def _after(context: Context, principal: Principal, seq: int) -> list[EventView]:
+    person_id = None if principal.sees_everybody else principal.id
+    with context.database.read() as session:
+        rows = events.after(session, seq, person_id=person_id)
+    return [EventView(seq=row.seq or 0, kind=row.kind, at=row.at, subject=row.subject, data=row.data) for row in rows]

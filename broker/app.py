@@ -1,0 +1,117 @@
+"""The composition root, the only file that names concrete adapters: `build` makes the parts, `create_app` the server."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.concurrency import run_in_threadpool
+
+from broker.api import bookings, events, market, people, problems
+from broker.cache import MarketCache
+from broker.clock import FileClock, SystemClock
+from broker.context import Context
+from broker.failpoints import kill_at, never
+from broker.ids import Kind, new_id
+from broker.loops.keeper import Keeper
+from broker.settings import Settings
+from broker.store.database import Database
+from broker.telemetry import Metrics
+from broker.version import VERSION
+from broker.wire.errors import VersionMismatch
+from broker.wire.versions import API_PREFIX, API_VERSION, REQUEST_ID_HEADER, VERSION_HEADER, speaks
+
+Next = Callable[[Request], Awaitable[Response]]
+MAX_BODY = 1_000_000
+
+
+def build(settings: Settings) -> Context:
+    """The parts of a broker, without server and loops; commands of `gputide-broker` use it too."""
+    trip = kill_at(settings.failpoint) if settings.failpoint else never
+    database = Database(settings.database, trip)
+    clock = FileClock(settings.clock) if settings.clock else SystemClock()
+    return Context(database=database, cache=MarketCache(database), clock=clock, zone_name=settings.organisation_zone)
+
+
+def create_app(context: Context, *, loops: bool = True) -> FastAPI:
+    """The application. With `loops`, the keeper runs as long as the application does."""
+    metrics = Metrics()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
+        app.state.news, app.state.stopping = asyncio.Condition(), asyncio.Event()
+        loop = asyncio.get_running_loop()
+        keeper = Keeper(context, metrics, lambda: asyncio.run_coroutine_threadsafe(_announce(app), loop) and None)
+        app.state.context = replace(context, wake=keeper.wake)
+        if loops:
+            await run_in_threadpool(keeper.turn)
+            keeper.start()
+        yield
+        app.state.stopping.set()
+        await _announce(app)
+        if loops:
+            await run_in_threadpool(keeper.stop)
+
+    app = FastAPI(title="gputide", version=API_VERSION, lifespan=lifespan, openapi_url=f"{API_PREFIX}/openapi.json")
+    app.state.context, app.state.metrics = context, metrics
+    problems.install(app)
+    app.middleware("http")(_each_request)
+    _add_operations(app, metrics)
+    api = APIRouter(prefix=API_PREFIX)
+    for room in (market, bookings, people, events):
+        api.include_router(room.router)
+    app.include_router(api)
+    return app
+
+
+async def _announce(app: FastAPI) -> None:
+    async with app.state.news:
+        app.state.news.notify_all()
+
+
+async def _each_request(request: Request, call_next: Next) -> Response:
+    """Gives each request an id, checks the client's version and the body's size, and counts."""
+    request.state.request_id = new_id(Kind.REQUEST)
+    started = time.perf_counter()
+    response = await _checked(request, call_next)
+    response.headers[REQUEST_ID_HEADER] = request.state.request_id
+    response.headers[VERSION_HEADER] = API_VERSION
+    route = getattr(request.scope.get("route"), "path", "none")
+    metrics: Metrics = request.app.state.metrics
+    metrics.requests.labels(request.method, route, response.status_code).inc()
+    metrics.seconds.labels(request.method, route).observe(time.perf_counter() - started)
+    return response
+
+
+async def _checked(request: Request, call_next: Next) -> Response:
+    client = request.headers.get(VERSION_HEADER)
+    if client is not None and not speaks(client):
+        detail = f"this broker speaks {API_VERSION}, the client {client[:20]!r}; upgrade the older one"
+        return problems.respond(problems.problem_of(VersionMismatch(detail), request))
+    length = request.headers.get("content-length", "0")
+    if not length.isdigit() or int(length) > MAX_BODY:
+        return problems.respond(problems.too_large(request))
+    return await call_next(request)
+
+
+def _add_operations(app: FastAPI, metrics: Metrics) -> None:
+    @app.get("/healthz", tags=["operations"])
+    def healthz(request: Request) -> dict[str, str]:
+        """Whether the broker can sell: 200 with its version, else 503 with what is missing."""
+        context: Context = request.app.state.context
+        with context.cache.open(context.now()):
+            pass
+        with context.database.read():
+            return {"status": "ok", "version": VERSION}
+
+    @app.get("/metrics", tags=["operations"], include_in_schema=False)
+    def metrics_page() -> Response:
+        """Prometheus metrics; they name no person."""
+        return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+    del healthz, metrics_page

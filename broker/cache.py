@@ -1,0 +1,157 @@
+"""The market as this process knows it: pool, board and latest price book, loaded from the store and kept fresh.
+
+It is a cache. What it says may be stale; then the database refuses an insert, the caller refreshes and tries again.
+All access is under one lock, since a board may not even be read while it moves. Bookings are remembered by id, so
+that a commit that a refresh has already seen is not applied twice, in whatever order the news arrives.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import datetime
+
+from broker.store import bookings, pools, prices
+from broker.store.database import Database
+from broker.store.tables import PriceBookRow
+from broker.tariffs import parse_tariff
+from broker.wire.errors import NotReady
+from market.board import Allocation, Board
+from market.catalog import PPM, Pool
+from market.instants import HORIZON_SLOTS, slot_of
+from market.pricing import ModelLoad, PriceBook, PriceCurves
+from market.quoting import Snapshot
+
+BOARD_SLOTS = HORIZON_SLOTS + 96
+"""A day more than can be booked, so that the board reaches past every price book until the next hour's."""
+PRICED_SLOTS = HORIZON_SLOTS + 8
+REPRICE_PPM = 2 * PPM // 100
+"""A slot whose promised load has moved by two points makes a price book stale."""
+
+
+class MarketCache:
+    """Thread-safe. Everything that reads or changes it goes through `open`, `promised`, `released` or `refresh`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.RLock()
+        self._board: Board | None = None
+        self._curves: PriceCurves | None = None
+        self._revision = 0
+        self._known: dict[str, tuple[Allocation, ...]] = {}
+        self._gone: set[str] = set()
+
+    @contextmanager
+    def open(self, now: datetime) -> Generator[Snapshot]:
+        """The market at `now`, locked while in use (`NotReady` when nothing can be sold yet)."""
+        with self._lock:
+            board = self.board(now)
+            if self._curves is None:
+                raise NotReady
+            yield Snapshot(pool=board.pool, board=board, curves=self._curves)
+
+    @contextmanager
+    def locked_board(self, now: datetime) -> Generator[Board]:
+        """The board at `now`, locked while in use."""
+        with self._lock:
+            yield self.board(now)
+
+    def board(self, now: datetime) -> Board:
+        """The board from `now` on; only for a caller that holds the lock."""
+        if self._board is None:
+            self.refresh(now)
+        board = self._board
+        if board is None:
+            raise NotReady
+        if slot_of(now) > board.first_slot:
+            board.advance(slot_of(now))
+        return board
+
+    def refresh(self, now: datetime) -> None:
+        """Loads pool, board and price book anew from the store. The reads happen under the lock, so that what
+        commits after them is applied after them."""
+        with self._lock, self._database.read() as session:
+            pool = pools.read(session)
+            if pool is None:
+                return
+            self._revision = pools.revision(session)
+            first = slot_of(now)
+            self._known = bookings.live_allocations(session, first)
+            places = (each for known in self._known.values() for each in known)
+            self._board = Board.of(pool, places, first_slot=first, slots=BOARD_SLOTS)
+            row = prices.latest_book(session)
+            if row is not None and (self._curves is None or self._curves.book.number != row.number):
+                document = prices.tariff(session, row.tariff_id).document
+                self._curves = PriceCurves(read_book(row, document))
+
+    def promised(self, booking_id: str, allocations: tuple[Allocation, ...]) -> None:
+        """Applies a booking that was committed."""
+        with self._lock:
+            if self._board is None or booking_id in self._known or booking_id in self._gone:
+                return
+            if all(self._board.fits(each) for each in allocations):
+                self._known[booking_id] = allocations
+                for each in allocations:
+                    self._board.promise(each)
+            else:
+                self._board = None
+
+    def released(self, booking_id: str) -> None:
+        """Applies the end of a booking that was committed."""
+        with self._lock:
+            self._gone.add(booking_id)
+            known = self._known.pop(booking_id, ())
+            if self._board is not None:
+                for each in known:
+                    self._board.release(each)
+
+    def install(self, book: PriceBook) -> None:
+        """Takes a book that was published, unless a later one is known."""
+        with self._lock:
+            if self._curves is None or self._curves.book.number < book.number:
+                self._curves = PriceCurves(book)
+
+    def pool(self, now: datetime) -> Pool:
+        with self._lock:
+            return self.board(now).pool
+
+    def is_behind(self, revision: int, book_number: int) -> bool:
+        """Whether the store has a pool or a price book that this cache has not."""
+        with self._lock:
+            known = self._curves.book.number if self._curves else 0
+            return self._board is None or revision != self._revision or book_number > known
+
+    def book_is_due(self, now: datetime) -> bool:
+        """Whether a new price book must be published: none yet, a new hour, a new tariff's day, or load that moved."""
+        with self._lock:
+            board = self.board(now)
+            if self._curves is None:
+                return True
+            book = self._curves.book
+            if now.replace(minute=0, second=0, microsecond=0) > book.computed_at:
+                return True
+            return any(_has_moved(board, model, load, book.first_slot) for model, load in book.loads.items())
+
+
+def _has_moved(board: Board, model: str, load: ModelLoad, first_slot: int) -> bool:
+    skipped = board.first_slot - first_slot
+    now = board.promised_ppm(model)[: len(load.promised) - skipped]
+    then = PriceCurves.array(load.promised)[skipped:]
+    return bool((abs(now - then) >= REPRICE_PPM).any())
+
+
+def read_book(row: PriceBookRow, document: str) -> PriceBook:
+    """A stored price book as a value."""
+    assert row.number is not None
+    loads = {
+        model: ModelLoad(promised=tuple(load["promised"]), still_to_come=tuple(load["still_to_come"]))
+        for model, load in row.loads.items()
+    }
+    return PriceBook(
+        number=row.number,
+        tariff=parse_tariff(document),
+        first_slot=row.first_slot,
+        computed_at=row.computed_at,
+        loads=loads,
+    )

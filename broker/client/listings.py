@@ -1,0 +1,77 @@
+"""Lists as tables: what is for sale, what I booked, what the pool is made of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from broker.client.phrasing import STATES, percent
+from broker.client.tables import table_lines
+from broker.wire.market import NodeView, OffersView, OfferView, PoolView
+from broker.wire.quotes import BookingView
+from market.money import currency_decimals, format_money
+from market.phrases import format_instant, format_length
+
+
+def offer_lines(view: OffersView, zone: ZoneInfo) -> list[str]:
+    """A line an offer: what, how much is free, the rate now and the lowest within the horizon."""
+    headers = ("SKU", "GB", "Isolation", "Free now", f"{view.currency}/h now", "Lowest", "When")
+    rows = [_offer_row(offer, view, zone) for offer in view.offers]
+    lines = table_lines(headers, rows, right={1, 3, 4, 5})
+    if any(offer.inferred for offer in view.offers):
+        lines.append("* where its parts may lie is inferred from its profile, not read from a device")
+    return lines
+
+
+def booking_table(bookings: Sequence[BookingView], zone: ZoneInfo, now: datetime) -> list[str]:
+    """A line a booking, in the order given."""
+    rows = [
+        (
+            each.id,
+            STATES[each.state],
+            f"{each.count} x {each.sku}",
+            format_length(each.seconds),
+            format_instant(each.start, zone, now),
+            format_money(each.total, each.currency),
+        )
+        for each in bookings
+    ]
+    return table_lines(("Booking", "State", "GPU", "How long", "Start", "Total"), rows, right={5})
+
+
+def pool_lines(view: PoolView) -> list[str]:
+    """A line a node: its devices by model, how much of them is promised now, and what is out of order."""
+    rows = [(node.name, node.site, _models(node), _promised(node), _out_of_order(node)) for node in view.nodes]
+    return table_lines(("Node", "Site", "Devices", "Promised now", "Out of order"), rows, right={3, 4})
+
+
+def _offer_row(offer: OfferView, view: OffersView, zone: ZoneInfo) -> tuple[str, ...]:
+    return (
+        f"{offer.sku}{' *' * offer.inferred}",
+        str(offer.memory_gb),
+        offer.isolation,
+        f"{offer.free_now} of {offer.capacity}",
+        _number(offer.rate_now, view.currency),
+        _number(offer.rate_lowest, view.currency),
+        format_instant(offer.lowest_at, zone, view.at),
+    )
+
+
+def _number(micros: int, currency: str) -> str:
+    """An amount whose currency stands in the header."""
+    return format_money(micros, currency, currency_decimals(currency)).removesuffix(f" {currency}")
+
+
+def _models(node: NodeView) -> str:
+    counted = Counter((device.model, device.kind) for device in node.devices)
+    return ", ".join(f"{count} x {model} ({kind})" for (model, kind), count in sorted(counted.items()))
+
+
+def _promised(node: NodeView) -> str:
+    return percent(sum(device.promised_now for device in node.devices) // max(1, len(node.devices)))
+
+
+def _out_of_order(node: NodeView) -> str:
+    return str(sum(not device.healthy for device in node.devices) or "-")

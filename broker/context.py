@@ -1,0 +1,71 @@
+"""What every service is given: the store, the market as known here, and the time. Made in the composition root."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from broker.cache import MarketCache
+from broker.ports import Clock
+from broker.store.database import Database
+from broker.store.tables import PersonRow, TokenRow
+from broker.wire.errors import Forbidden
+from broker.wire.people import Role, Scope
+from market.instants import zone_named
+
+
+def _nobody_waits() -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """`wake` tells the loops that something was committed; a broker without loops tells nobody."""
+
+    database: Database
+    cache: MarketCache
+    clock: Clock
+    zone_name: str = "UTC"
+    wake: Callable[[], None] = field(default=_nobody_waits)
+
+    def now(self) -> datetime:
+        return self.clock.now()
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The organisation's zone: its budget months and its days begin there."""
+        return zone_named(self.zone_name)
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who asks: a person through a token."""
+
+    person: PersonRow
+    token: TokenRow
+
+    @property
+    def id(self) -> str:
+        return self.person.id
+
+    @property
+    def role(self) -> Role:
+        return Role(self.person.role)
+
+    def need_scope(self, scope: Scope) -> None:
+        """`Forbidden` unless the token may be used for that."""
+        if scope not in self.token.scopes:
+            raise Forbidden(f"this token lacks the scope {scope!r}")
+
+    def need_role(self, *roles: Role) -> None:
+        """`Forbidden` unless the person has one of the roles, and the token the scope to use it."""
+        self.need_scope(Scope.ADMIN)
+        if self.role not in roles:
+            raise Forbidden(f"this needs the role {' or '.join(roles)}; yours is {self.role}")
+
+    @property
+    def sees_everybody(self) -> bool:
+        """Whether others' names and bookings may be shown."""
+        return self.role in (Role.OPERATOR, Role.FINANCE, Role.AUDITOR)

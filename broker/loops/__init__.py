@@ -1,0 +1,1 @@
+"""Background loops of a broker: each does one small service again and again, and survives its faults."""

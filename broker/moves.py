@@ -1,0 +1,141 @@
+"""The one way in which a booking changes its state: by the table in `market.states`, with its cells and its hold.
+
+Every function here runs inside the caller's unit of work. Rows are taken in one order everywhere (booking, devices
+ascending, accounts ascending), so that no two writers wait for each other in a circle.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlmodel import Session
+
+from broker.context import Context, Principal
+from broker.store import bookings, events, ledger, people
+from broker.store.tables import BookingRow, CostCenterRow, HoldRow
+from broker.wire.errors import Contention, NotFound
+from market.backing_out import BackOut, back_out
+from market.catalog import Sku, Tier
+from market.errors import OverBudget
+from market.instants import Window, local_months
+from market.ledger import Hold, TransferReason, settle_all, split_by_period
+from market.states import BookingEvent, BookingState, HoldEffect, move
+
+
+def own_booking(session: Session, principal: Principal, booking_id: str, *, for_update: bool = False) -> BookingRow:
+    """A booking that this person may see; somebody else's does not exist for them (`NotFound`)."""
+    row = bookings.booking(session, booking_id, for_update=for_update)
+    if row is None or not (row.person_id == principal.id or (principal.sees_everybody and not for_update)):
+        raise NotFound(f"no booking {booking_id} of yours")
+    return row
+
+
+def usable_cost_center(session: Session, principal: Principal, name: str | None) -> CostCenterRow:
+    """The named cost center, or the person's only or default one (`NotFound` when they may not book on it)."""
+    usable = people.cost_centers_of(session, principal.id)
+    if name is None:
+        default = [row for row in usable if row.id == principal.person.default_cost_center_id]
+        if found := default or (usable if len(usable) == 1 else []):
+            return found[0]
+        choices = ", ".join(row.name for row in usable) or "none: ask an operator for one"
+        raise NotFound(f"say which cost center pays; yours are {choices}")
+    for row in usable:
+        if row.name == name:
+            return row
+    raise NotFound(f"no cost center that you may use is called {name!r}")
+
+
+def authorise(context: Context, session: Session, row: BookingRow, now: datetime) -> None:
+    """Puts a booking's hold on its budgets, one a period that it touches (`OverBudget`)."""
+    window = Window(row.start_at, row.end_at)
+    periods = local_months(window, context.zone)
+    shares = split_by_period(row.total, window, periods)
+    moves: list[tuple[int, ledger.BudgetAccounts, int]] = []
+    for period, amount in zip(periods, shares, strict=True):
+        accounts = ledger.budget(session, row.cost_center_id, period.start)
+        if amount and accounts is None:
+            month = period.start.astimezone(context.zone)
+            raise OverBudget(f"the cost center has no budget for {month:%B %Y}; ask finance or an operator for one")
+        if amount and accounts:
+            assert accounts.budget.id is not None
+            moves.append((accounts.budget.id, accounts, amount))
+    for _, accounts, amount in sorted(moves, key=lambda each: each[0]):
+        if amount > accounts.budget.balance:
+            raise OverBudget(f"the budget has {accounts.budget.balance} micros left, fewer than {amount}")
+        session.add(_hold_row(row, accounts.period.start, amount))
+        ledger.transfer(
+            session,
+            debit=accounts.budget,
+            credit=accounts.held,
+            amount=amount,
+            reason=TransferReason.AUTHORISE,
+            at=now,
+            booking_id=row.id,
+        )
+
+
+def back_out_now(context: Context, row: BookingRow, now: datetime) -> BackOut:
+    """What backing out of a booking costs now, under the latest price book."""
+    window, sku, tier = Window(row.start_at, row.end_at), Sku.parse(row.sku), Tier(row.tier)
+    with context.cache.open(now) as market:
+        fee = market.curves.book.tariff.back_out_fee_ppm
+        current = row.rate
+        if sku.model in market.curves.book.loads and window.start >= now:
+            share = market.pool.footprint(sku).share
+            current = market.curves.window_rate(sku.model, share, tier, window)
+    return back_out(
+        window=window,
+        tier=tier,
+        count=row.slices,
+        locked_rate=row.rate,
+        current_rate=current,
+        fee_ppm=fee,
+        now=now,
+    )
+
+
+def apply(
+    session: Session, row: BookingRow, event: BookingEvent, now: datetime, *, cost: BackOut | None = None
+) -> None:
+    """Makes a move of the table: state, cells and hold in one (`IllegalMove` when the table has no such move)."""
+    made = move(BookingState(row.state), event)
+    charged, fee = (cost.charged, cost.fee) if cost and made.hold is HoldEffect.SETTLE else (0, 0)
+    if not bookings.change_state(session, row, made.to, charged=charged, fee=fee):
+        raise Contention
+    if made.releases_cells:
+        bookings.release(session, row.id, now)
+    if made.hold is not HoldEffect.KEEP:
+        _settle(session, row, charged, now)
+    events.tell(
+        session,
+        f"booking.{made.to}",
+        subject=row.id,
+        at=now,
+        person_id=row.person_id,
+        sku=row.sku,
+        start=row.start_at.isoformat(),
+        end=row.end_at.isoformat(),
+        charged=charged,
+    )
+
+
+def _settle(session: Session, row: BookingRow, charged: int, now: datetime) -> None:
+    """Captures what is charged and releases the rest; releases come first, since they take the lower accounts."""
+    rows = ledger.holds_of(session, row.id)
+    settled = settle_all([Hold(each.authorised, each.captured, each.released) for each in rows], charged)
+    for hold, after in zip(rows, settled, strict=True):
+        accounts = ledger.budget(session, hold.cost_center_id, hold.period_start)
+        assert accounts is not None
+        for credit, amount, reason in (
+            (accounts.budget, after.released - hold.released, TransferReason.RELEASE),
+            (accounts.revenue, after.captured - hold.captured, TransferReason.CAPTURE),
+        ):
+            ledger.transfer(
+                session, debit=accounts.held, credit=credit, amount=amount, reason=reason, at=now, booking_id=row.id
+            )
+        hold.captured, hold.released = after.captured, after.released
+        session.add(hold)
+
+
+def _hold_row(row: BookingRow, period_start: datetime, amount: int) -> HoldRow:
+    return HoldRow(booking_id=row.id, cost_center_id=row.cost_center_id, period_start=period_start, authorised=amount)

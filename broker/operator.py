@@ -1,0 +1,129 @@
+"""What `gputide-broker` does beyond one service: reading a pool by name, token files, the personal broker."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from broker.app import build
+from broker.assets import asset
+from broker.context import Context, Principal
+from broker.demand import hour_of_week
+from broker.inventory import nvml_pool
+from broker.pools import load_pool as load_pool_file
+from broker.security import write_private
+from broker.services import people, publish, tariffs
+from broker.services.load_pool import load_pool
+from broker.settings import Settings
+from broker.store import migrations, pools, prices
+from broker.store import people as people_store
+from broker.store.tables import TokenRow
+from broker.wire.errors import AlreadyExists
+from broker.wire.market import TariffView
+from broker.wire.people import Role, Scope, TokenIn
+from market.catalog import Pool
+from market.money import MICROS
+
+Forecast = Mapping[str, Sequence[int]]
+SAMPLE = "campus"
+PERSONAL_BUDGET = 1000 * MICROS
+
+
+def read_pool(source: str) -> tuple[Pool, Forecast]:
+    """A pool file by path, or a sample by name, with the forecast of its demand (`InvalidPool`)."""
+    named = Path(source).suffix or os.sep in source
+    path = Path(source) if named else asset("pools", f"{source}.toml")
+    file = load_pool_file(path)
+    return file.pool, hour_of_week(file)
+
+
+def issue_token_file(
+    context: Context, name: str, path: Path, role: Role, *, scopes: list[Scope] | None = None, days: int = 90
+) -> None:
+    """Issues a token for a person and writes it where only the owner of the file may read it."""
+    wanted = scopes or ([*Scope] if role is not Role.MEMBER else [Scope.READ, Scope.BOOK])
+    asked = TokenIn(label="from-the-host", scopes=wanted, days=days)
+    write_private(path, people.issue_token(context, name, asked).secret + "\n")
+
+
+def put_tariff_in_force(context: Context, document: str, operator: str) -> TariffView:
+    """Proposes and approves a tariff on the authority of whoever can write to the database."""
+    with context.database.read() as session:
+        person = people_store.person_named(session, operator)
+    on_host = TokenRow(id="", person_id=person.id, label="", digest="", scopes=[*Scope])
+    principal = Principal(person, on_host)
+    proposed = tariffs.propose(context, principal, document)
+    return tariffs.approve(context, principal, proposed.id, None)
+
+
+@dataclass(frozen=True, slots=True)
+class PersonalBroker:
+    """A broker for one person on this machine, ready to be served."""
+
+    token: str
+    pool: Pool
+
+    @classmethod
+    def prepare(cls, settings: Settings, source: str | None) -> PersonalBroker:
+        """Makes database, person, cost center, pool and prices where they are missing; issues a fresh token."""
+        settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        context = build(settings)
+        try:
+            migrations.upgrade(context.database)
+            people.found_organisation(context, settings.organisation)
+            name = _person(context)
+            pool = _pool(context, source)
+            if context.database.read_value(lambda session: prices.tariff_in_force(session, context.now())) is None:
+                put_tariff_in_force(context, asset("tariffs", "campus.toml").read_text("utf-8"), name)
+            publish.publish(context)
+            _budget(context, name)
+            asked = TokenIn(label="gputide-up", scopes=[*Scope], days=30)
+            return cls(people.issue_token(context, name, asked).secret, pool)
+        finally:
+            context.database.close()
+
+    def announcement(self, url: str) -> str:
+        """One line of JSON for the program that started this broker; it goes to a pipe, never to a log."""
+        return json.dumps(
+            {
+                "url": url,
+                "token": self.token,
+                "pool": self.pool.name,
+                "devices": len(self.pool.devices),
+                "simulated": self.pool.simulated,
+                "pid": os.getpid(),
+            }
+        )
+
+
+def _person(context: Context) -> str:
+    name = "me"
+    with suppress(AlreadyExists):
+        people.add_person(context, name, Role.OPERATOR)
+    return name
+
+
+def _pool(context: Context, source: str | None) -> Pool:
+    stored = context.database.read_value(pools.read)
+    if stored is not None and source is None:
+        return stored
+    found = nvml_pool("this machine") if source is None else None
+    pool, forecast = (found, {}) if found else read_pool(source or SAMPLE)
+    load_pool(context, pool, forecast)
+    return pool
+
+
+def _budget(context: Context, name: str) -> None:
+    """A budget to play with, this month's and the next one's, once each."""
+    with suppress(AlreadyExists):
+        people.add_cost_center(context, "personal", name)
+    this = people.cost_center(context, "personal")
+    following = people.cost_center(context, "personal", this.period_end + timedelta(days=1))
+    for month in (this, following):
+        if month.limit == 0:
+            people.grant_budget(context, "personal", PERSONAL_BUDGET, month.period_start)

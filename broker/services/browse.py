@@ -1,0 +1,123 @@
+"""What is for sale, as advice: offers, curves, the pool. Reads the market as known here and changes nothing."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import numpy as np
+
+from broker.context import Context
+from broker.wire.market import CurveView, DeviceView, NodeView, OffersView, OfferView, PoolView
+from market.catalog import PPM, WHOLE, Device, DeviceKind, Sku, Tier
+from market.errors import InvalidLength, PriceMissing
+from market.instants import SLOT_SECONDS, SLOTS_A_DAY, Window, slot_of, slot_start, whole_second
+from market.needs import candidates, parse_need
+from market.quoting import Snapshot
+
+LOOK = timedelta(hours=1)
+
+
+def offers(context: Context, need: str | None, tier: Tier) -> OffersView:
+    """Every SKU that is priced (or that meets a need), with what is free for an hour from now and what it costs."""
+    now = whole_second(context.now())
+    with context.cache.open(now) as market:
+        skus = candidates(parse_need(need), market.pool) if need else tuple(market.pool.skus())
+        book = market.curves.book
+        window = Window(now, now + LOOK)
+        priced = [sku for sku in skus if sku.model in book.tariff.base and sku.model in book.loads]
+        return OffersView(
+            offers=[_offer(market, sku, tier, window) for sku in priced],
+            tier=tier,
+            price_book=book.number,
+            currency=book.tariff.currency,
+            zone=book.tariff.zone,
+            simulated=market.pool.simulated,
+            at=now,
+        )
+
+
+def _offer(market: Snapshot, sku: Sku, tier: Tier, window: Window) -> OfferView:
+    taken = market.pool.footprint(sku)
+    curves = market.curves
+    first = window.slots.start - curves.book.first_slot
+    day = curves.rates(sku.model, taken.share, tier)[first : first + SLOTS_A_DAY]
+    lowest = int(np.argmin(day))
+    return OfferView(
+        sku=str(sku),
+        title=market.pool.model(sku.model).title,
+        memory_gb=taken.memory_gb,
+        isolation=taken.isolation,
+        free_now=market.board.free_units(sku.model, taken, window.slots),
+        capacity=market.board.capacity(sku.model, taken),
+        rate_now=int(day[0]),
+        rate_lowest=int(day[lowest]),
+        lowest_at=max(window.start, slot_start(window.slots.start + lowest)),
+        load_now=int(curves.load_ppm(sku.model)[first]),
+        inferred=taken.inferred,
+    )
+
+
+def curve(context: Context, sku: Sku, tier: Tier, hours: int) -> CurveView:
+    """The rate of a SKU for each slot of the coming hours (`InvalidLength` beyond the horizon, `PriceMissing`)."""
+    now = context.now()
+    if not 1 <= hours <= 14 * 24:
+        raise InvalidLength("a curve is 1 to 336 hours long")
+    with context.cache.open(now) as market:
+        taken, curves = market.pool.footprint(sku), market.curves
+        if sku.model not in curves.book.tariff.base:
+            raise PriceMissing(f"{sku} has no price, so it is not sold")
+        first = slot_of(now) - curves.book.first_slot
+        cut = slice(first, first + hours * 3600 // SLOT_SECONDS)
+        return CurveView(
+            sku=str(sku),
+            tier=tier,
+            currency=curves.book.tariff.currency,
+            zone=curves.book.tariff.zone,
+            price_book=curves.book.number,
+            start=slot_start(slot_of(now)),
+            slot_seconds=SLOT_SECONDS,
+            rates=curves.rates(sku.model, taken.share, tier)[cut].tolist(),
+            loads=curves.load_ppm(sku.model)[cut].tolist(),
+        )
+
+
+def pool(context: Context, *, after: str | None, limit: int) -> PoolView:
+    """Nodes by name, after a name, with how much of each device is promised now."""
+    now = context.now()
+    with context.cache.locked_board(now) as board:
+        pool = board.pool
+        nodes = [node for node in pool.nodes if after is None or node.name > after]
+        shown: dict[str, list[DeviceView]] = {node.name: [] for node in nodes[:limit]}
+        for device in pool.devices:
+            if device.node in shown:
+                shown[device.node].append(_device(device, board.promised_now(device)))
+        return PoolView(
+            name=pool.name,
+            simulated=pool.simulated,
+            nodes=[
+                NodeView(
+                    name=node.name,
+                    site=node.site,
+                    topology=list(node.topology),
+                    cpu_milli=node.cpu_milli,
+                    memory_mib=node.memory_mib,
+                    devices=shown[node.name],
+                )
+                for node in nodes[:limit]
+            ],
+            node_count=len(pool.nodes),
+            device_count=len(pool.devices),
+            next_cursor=nodes[limit - 1].name if len(nodes) > limit else None,
+        )
+
+
+def _device(device: Device, promised: int) -> DeviceView:
+    whole = 8 if device.kind is DeviceKind.MIG else WHOLE
+    return DeviceView(
+        id=device.id,
+        index=device.index,
+        model=device.model,
+        kind=device.kind,
+        healthy=device.healthy,
+        promised_now=promised * PPM // whole,
+    )

@@ -1,0 +1,185 @@
+"""People, tokens, cost centers and budgets: what an operator sets up before anybody can book."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from sqlmodel import Session
+
+from broker.context import Context, Principal
+from broker.ids import Kind, digest, new_id, new_secret
+from broker.store import events, ledger, people
+from broker.store.database import Duplicate
+from broker.store.tables import CostCenterMemberRow, CostCenterRow, OrganisationRow, PersonRow, TokenRow
+from broker.views import cost_center_view, token_view
+from broker.wire.errors import AlreadyExists, Forbidden, NotAuthenticated, NotFound
+from broker.wire.people import CostCenterView, NewToken, PersonView, Role, Scope, TokenIn
+from market.instants import Window, local_months
+from market.ledger import TransferReason
+
+
+def authenticate(context: Context, secret: str) -> Principal:
+    """Who a token speaks for (`NotAuthenticated` when it is wrong, expired or revoked)."""
+    with context.database.read() as session:
+        found = people.by_token_digest(session, digest(secret), context.now())
+    if found is None:
+        raise NotAuthenticated
+    return Principal(*found)
+
+
+def found_organisation(context: Context, name: str) -> OrganisationRow:
+    """The organisation of this broker, made at its first start."""
+
+    def unit(session: Session) -> OrganisationRow:
+        row = people.organisation(session)
+        if row is None:
+            row = OrganisationRow(id=new_id(Kind.ORGANISATION), name=name, zone=context.zone_name)
+            session.add(row)
+        return row
+
+    return context.database.write(unit)
+
+
+def add_person(context: Context, name: str, role: Role) -> PersonView:
+    """A new person (`AlreadyExists`)."""
+
+    def unit(session: Session) -> PersonView:
+        organisation = people.organisation(session)
+        assert organisation is not None
+        session.add(PersonRow(id=new_id(Kind.PERSON), organisation_id=organisation.id, name=name, role=role))
+        return PersonView(name=name, role=role, active=True)
+
+    try:
+        return context.database.write(unit)
+    except Duplicate:
+        raise AlreadyExists(f"there is a person called {name!r} already") from None
+
+
+def issue_token(context: Context, person_name: str, asked: TokenIn) -> NewToken:
+    """A new token of a person; its secret is in this answer and nowhere else."""
+    now, secret = context.now(), new_secret()
+
+    def unit(session: Session) -> NewToken:
+        row = TokenRow(
+            id=new_id(Kind.TOKEN),
+            person_id=people.person_named(session, person_name).id,
+            label=asked.label,
+            digest=digest(secret),
+            scopes=[str(each) for each in dict.fromkeys(asked.scopes)],
+            created_at=now,
+            expires_at=now + timedelta(days=asked.days),
+        )
+        session.add(row)
+        return NewToken(**token_view(row).model_dump(), secret=secret)
+
+    return context.database.write(unit)
+
+
+def issue_own_token(context: Context, principal: Principal, asked: TokenIn) -> NewToken:
+    """Another token of the same person, never with more scopes than the one used to ask."""
+    beyond = [scope for scope in asked.scopes if scope not in principal.token.scopes]
+    if beyond:
+        raise Forbidden(f"this token lacks the scope {beyond[0]!r} itself")
+    return issue_token(context, principal.person.name, asked)
+
+
+def revoke_token(context: Context, principal: Principal, token_id: str) -> None:
+    """Revokes a token of this person, or anybody's for an operator."""
+    now = context.now()
+
+    def unit(session: Session) -> None:
+        row = session.get(TokenRow, token_id)
+        if row is None or not (row.person_id == principal.id or _is_operator(principal)):
+            raise NotFound(f"no token {token_id} of yours")
+        row.revoked_at = row.revoked_at or now
+        session.add(row)
+
+    context.database.write(unit)
+
+
+def add_cost_center(context: Context, name: str, owner: str) -> CostCenterView:
+    """A new cost center without a budget (`AlreadyExists`)."""
+
+    def unit(session: Session) -> None:
+        organisation, person = people.organisation(session), people.person_named(session, owner)
+        assert organisation is not None
+        row = CostCenterRow(id=new_id(Kind.COST_CENTER), organisation_id=organisation.id, name=name, owner_id=person.id)
+        session.add(row)
+        if person.default_cost_center_id is None:
+            person.default_cost_center_id = row.id
+            session.add(person)
+
+    try:
+        context.database.write(unit)
+    except Duplicate:
+        raise AlreadyExists(f"there is a cost center called {name!r} already") from None
+    return cost_center(context, name)
+
+
+def add_member(context: Context, cost_center_name: str, person: str) -> None:
+    """Lets a person book on a cost center; a second time changes nothing."""
+
+    def unit(session: Session) -> None:
+        row, who = people.cost_center(session, cost_center_name), people.person_named(session, person)
+        session.merge(CostCenterMemberRow(cost_center_id=row.id, person_id=who.id))
+
+    context.database.write(unit)
+
+
+def grant_budget(context: Context, name: str, amount: int, at: datetime | None) -> CostCenterView:
+    """Adds `amount` micros to the budget of the month that contains an instant, by a transfer from the grants."""
+    now = context.now()
+    period = _month(context, at or now)
+
+    def unit(session: Session) -> None:
+        row = people.cost_center(session, name)
+        accounts = ledger.open_budget(session, row.id, period)
+        ledger.transfer(
+            session,
+            debit=ledger.grants_account(session),
+            credit=accounts.budget,
+            amount=amount,
+            reason=TransferReason.GRANT,
+            at=now,
+        )
+        events.tell(session, "budget.granted", subject=name, at=now, person_id=row.owner_id, amount=amount)
+
+    context.database.write(unit)
+    return cost_center(context, name, at)
+
+
+def cost_center(context: Context, name: str, at: datetime | None = None) -> CostCenterView:
+    with context.database.read() as session:
+        return _cost_center_view(context, session, people.cost_center(session, name), at or context.now())
+
+
+def cost_centers(context: Context, principal: Principal) -> list[CostCenterView]:
+    """The cost centers that a person may use, or all for those who see everybody."""
+    with context.database.read() as session:
+        if principal.sees_everybody:
+            rows = people.all_cost_centers(session)
+        else:
+            rows = people.cost_centers_of(session, principal.id)
+        return [_cost_center_view(context, session, row, context.now()) for row in rows]
+
+
+def _cost_center_view(context: Context, session: Session, row: CostCenterRow, at: datetime) -> CostCenterView:
+    period = _month(context, at)
+    owner = session.get(PersonRow, row.owner_id)
+    assert owner is not None
+    accounts = ledger.budget(session, row.id, period.start)
+    return cost_center_view(row, owner.name, _currency(context), period, accounts)
+
+
+def _currency(context: Context) -> str:
+    with context.cache.open(context.now()) as market:
+        return market.curves.book.tariff.currency
+
+
+def _month(context: Context, at: datetime) -> Window:
+    second = at.replace(microsecond=0)
+    return local_months(Window(second, second + timedelta(seconds=1)), context.zone)[0]
+
+
+def _is_operator(principal: Principal) -> bool:
+    return principal.role is Role.OPERATOR and Scope.ADMIN in principal.token.scopes

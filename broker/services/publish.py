@@ -1,0 +1,67 @@
+"""Publish: computes a price book from the tariff in force and the load as it stands, and stores it for good."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from sqlmodel import Session
+
+from broker.cache import PRICED_SLOTS, read_book
+from broker.context import Context
+from broker.failpoints import Work
+from broker.store import events, pools, prices
+from broker.store.tables import PriceBookRow
+from broker.tariffs import parse_tariff
+from broker.wire.errors import NotReady
+from market.board import Board
+from market.forecast import forecast_slots, still_to_come
+from market.instants import slot_of, whole_second, zone_named
+from market.pricing import ModelLoad, PriceBook, PriceCurves
+
+
+def publish(context: Context) -> PriceBook:
+    """Publishes the next price book and puts it in force here (`NotReady` without a pool or a tariff)."""
+    now = whole_second(context.now())
+    with context.database.read() as session:
+        tariff_row = prices.tariff_in_force(session, context.now())
+        forecasts = pools.forecasts(session)
+        revision = pools.revision(session)
+    if tariff_row is None or not forecasts:
+        raise NotReady
+    assert tariff_row.id is not None
+    zone = zone_named(parse_tariff(tariff_row.document).zone)
+    context.cache.refresh(now)
+    with context.cache.locked_board(now) as board:
+        loads = {model: _load(board, model, hours, zone, slot_of(now)) for model, hours in forecasts.items()}
+    row = PriceBookRow(
+        tariff_id=tariff_row.id,
+        pool_revision=revision,
+        first_slot=slot_of(now),
+        computed_at=now,
+        digest="",
+        loads={
+            model: {"promised": load.promised, "still_to_come": load.still_to_come} for model, load in loads.items()
+        },
+    )
+    number = context.database.write(lambda session: _store(session, row, tariff_row.document, now), Work.PUBLISH)
+    book = read_book(row.model_copy(update={"number": number}), tariff_row.document)
+    context.cache.install(book)
+    context.wake()
+    return book
+
+
+def _store(session: Session, row: PriceBookRow, document: str, now: datetime) -> int:
+    number = prices.latest_book_number(session) + 1
+    kept = PriceBookRow(**row.model_dump(exclude={"number"}), number=number)
+    kept.digest = read_book(kept, document).digest()
+    session.add(kept)
+    events.tell(session, "price_book.published", subject=str(number), at=now)
+    session.flush()
+    return number
+
+
+def _load(board: Board, model: str, hours: list[int], zone: ZoneInfo, first_slot: int) -> ModelLoad:
+    promised = board.promised_ppm(model)[:PRICED_SLOTS]
+    to_come = still_to_come(forecast_slots(PriceCurves.array(tuple(hours)), zone, first_slot, PRICED_SLOTS), promised)
+    return ModelLoad(promised=tuple(promised.tolist()), still_to_come=tuple(to_come.tolist()))

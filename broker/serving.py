@@ -1,0 +1,82 @@
+"""Serving: the checks before a broker listens, the socket, and the server's life."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+
+import uvicorn
+
+from broker.app import build, create_app
+from broker.security import check_listening
+from broker.services.people import found_organisation
+from broker.settings import InvalidSettings, Settings
+from broker.store import lock, migrations
+
+STOP_WITHIN_S = 5
+
+
+def serve_broker(settings: Settings, ready: Callable[[str], None] | None = None) -> None:
+    """Serves until SIGTERM or ctrl-C. `ready` gets the address once the broker answers there.
+
+    Refuses plaintext beyond loopback, a second broker on the same database, and a schema that is not the newest.
+    """
+    check_listening(settings)
+    settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    context = build(settings)
+    try:
+        migrations.assert_current(context.database)
+        unlock = lock.take(context.database)
+        try:
+            found_organisation(context, settings.organisation)
+            listening = _listen(settings)
+            app = create_app(context)
+            asyncio.run(_serve(uvicorn.Server(_config(app, settings)), listening, settings, ready))
+        finally:
+            unlock()
+    finally:
+        context.database.close()
+
+
+async def _serve(
+    server: uvicorn.Server, listening: socket.socket, settings: Settings, ready: Callable[[str], None] | None
+) -> None:
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    while not server.started and not serving.done():
+        await asyncio.sleep(0.02)
+    if ready and server.started:
+        ready(_address(listening, settings))
+    await serving
+
+
+def _config(app: object, settings: Settings) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,  # pyright: ignore[reportArgumentType] - FastAPI is an ASGI application
+        ssl_certfile=settings.tls_cert,
+        ssl_keyfile=settings.tls_key,
+        proxy_headers=False,
+        server_header=False,
+        access_log=False,
+        log_level=settings.log_level,
+        log_config=None,
+        timeout_graceful_shutdown=STOP_WITHIN_S,
+    )
+
+
+def _listen(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((settings.host.strip("[]"), settings.port))
+    except OSError as error:
+        listening.close()
+        raise InvalidSettings(f"cannot listen on {settings.host} port {settings.port}: {error.strerror}") from None
+    return listening
+
+
+def _address(listening: socket.socket, settings: Settings) -> str:
+    host, port = listening.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    return f"{'https' if settings.tls_cert else 'http'}://{shown}:{port}"

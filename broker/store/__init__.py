@@ -1,0 +1,1 @@
+"""Database sessions, tables and repositories: every query of the broker lives here, one repository a noun."""

@@ -1,0 +1,45 @@
+"""Queries for tariffs and price books."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import func
+from sqlmodel import Session, col, select
+
+from broker.store.tables import PriceBookRow, TariffRow
+from broker.wire.errors import NotFound
+
+
+def tariff(session: Session, tariff_id: int) -> TariffRow:
+    found = session.get(TariffRow, tariff_id)
+    if found is None:
+        raise NotFound(f"there is no tariff {tariff_id}")
+    return found
+
+
+def tariff_in_force(session: Session, now: datetime) -> TariffRow | None:
+    """The approved tariff whose day has come last."""
+    query = select(TariffRow).where(col(TariffRow.in_force_from) <= now)
+    return session.exec(query.order_by(col(TariffRow.in_force_from).desc(), col(TariffRow.id).desc())).first()
+
+
+def tariffs(session: Session, *, before: int | None, limit: int) -> list[TariffRow]:
+    """Tariffs, newest first, older than an id."""
+    query = select(TariffRow).order_by(col(TariffRow.id).desc()).limit(limit)
+    return list(session.exec(query.where(col(TariffRow.id) < before) if before else query))
+
+
+def latest_book(session: Session) -> PriceBookRow | None:
+    return session.exec(select(PriceBookRow).order_by(col(PriceBookRow.number).desc())).first()
+
+
+def latest_book_number(session: Session) -> int:
+    """The number of the latest price book, 0 when there is none."""
+    return session.exec(select(func.max(PriceBookRow.number))).one() or 0
+
+
+def books(session: Session, *, before: int | None, limit: int) -> list[PriceBookRow]:
+    """Price books, newest first, older than a number."""
+    query = select(PriceBookRow).order_by(col(PriceBookRow.number).desc()).limit(limit)
+    return list(session.exec(query.where(col(PriceBookRow.number) < before) if before else query))

