@@ -11,6 +11,9 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import datetime
+from itertools import chain
+
+from sqlmodel import Session
 
 from broker.store import bookings, pools, prices
 from broker.store.database import Database
@@ -37,6 +40,7 @@ class MarketCache:
         self._database = database
         self._lock = threading.RLock()
         self._board: Board | None = None
+        self._empty: Board | None = None
         self._curves: PriceCurves | None = None
         self._revision = 0
         self._known: dict[str, tuple[Allocation, ...]] = {}
@@ -72,18 +76,34 @@ class MarketCache:
         """Loads pool, board and price book anew from the store. The reads happen under the lock, so that what
         commits after them is applied after them."""
         with self._lock, self._database.read() as session:
-            pool = pools.read(session)
-            if pool is None:
-                return
-            self._revision = pools.revision(session)
             first = slot_of(now)
+            if not self._read_pool(session, first):
+                return
+            self._board = self._pristine(first)
             self._known = bookings.live_allocations(session, first)
-            places = (each for known in self._known.values() for each in known)
-            self._board = Board.of(pool, places, first_slot=first, slots=BOARD_SLOTS)
-            row = prices.latest_book(session)
-            if row is not None and (self._curves is None or self._curves.book.number != row.number):
-                document = prices.tariff(session, row.tariff_id).document
-                self._curves = PriceCurves(read_book(row, document))
+            for each in chain.from_iterable(self._known.values()):
+                self._board.promise(each)
+            number = prices.latest_book_number(session)
+            if number > (self._curves.book.number if self._curves else 0):
+                row = prices.book(session, number)
+                self._curves = PriceCurves(read_book(row, prices.tariff(session, row.tariff_id).document))
+
+    def _read_pool(self, session: Session, first_slot: int) -> bool:
+        """Reads the pool if the store has another one; False when it has none. A large one takes a while."""
+        revision = pools.revision(session)
+        if revision and revision != self._revision:
+            pool = pools.read(session)
+            assert pool is not None
+            self._empty = Board(pool, first_slot=first_slot, slots=BOARD_SLOTS)
+            self._revision = revision
+        return bool(revision)
+
+    def _pristine(self, first_slot: int) -> Board:
+        """A board of the pool on which nothing is promised, from a slot on."""
+        assert self._empty is not None
+        board = self._empty.copy()
+        board.first_slot = first_slot
+        return board
 
     def promised(self, booking_id: str, allocations: tuple[Allocation, ...]) -> None:
         """Applies a booking that was committed."""

@@ -23,6 +23,7 @@ from broker.settings import Settings
 from broker.store import migrations, pools, prices
 from broker.store import people as people_store
 from broker.store.tables import TokenRow
+from broker.tariffs import parse_tariff
 from broker.wire.errors import AlreadyExists
 from broker.wire.market import TariffView
 from broker.wire.people import Role, Scope, TokenIn
@@ -32,6 +33,7 @@ from market.money import MICROS
 Forecast = Mapping[str, Sequence[int]]
 SAMPLE = "campus"
 PERSONAL_BUDGET = 1000 * MICROS
+CENTS_A_GB_HOUR = 5
 
 
 def read_pool(source: str) -> tuple[Pool, Forecast]:
@@ -79,7 +81,7 @@ class PersonalBroker:
             name = _person(context)
             pool = _pool(context, source)
             if context.database.read_value(lambda session: prices.tariff_in_force(session, context.now())) is None:
-                put_tariff_in_force(context, asset("tariffs", "campus.toml").read_text("utf-8"), name)
+                put_tariff_in_force(context, personal_tariff(pool), name)
             publish.publish(context)
             _budget(context, name)
             asked = TokenIn(label="gputide-up", scopes=[*Scope], days=30)
@@ -99,6 +101,16 @@ class PersonalBroker:
                 "pid": os.getpid(),
             }
         )
+
+
+def personal_tariff(pool: Pool) -> str:
+    """The sample tariff, with a rate by memory for each model of the pool that it does not name: a personal broker
+    sells what it finds. The rates stand in the last table of the document, so that lines can follow."""
+    document = asset("tariffs", "campus.toml").read_text("utf-8")
+    named = parse_tariff(document).base
+    missing = {model.name: model.memory_gb * CENTS_A_GB_HOUR for model in pool.models if model.name not in named}
+    lines = [f'"{model}" = {cents // 100}.{cents % 100:02}' for model, cents in missing.items()]
+    return "\n".join([document.rstrip(), *lines, ""])
 
 
 def _person(context: Context) -> str:

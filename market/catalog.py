@@ -133,9 +133,7 @@ def shape_thousandths(model: DeviceModel, shape: str) -> int:
     elif match := re.fullmatch(r"(\d{1,4})gb", shape.lower()):
         thousandths = -(-int(match[1]) * WHOLE // model.memory_gb)
     else:
-        raise InvalidShape(
-            f"{model.name} has no shape {shape!r}; try full, half, 0.470, 10GB or a MIG profile"
-        )
+        raise InvalidShape(f"{model.name} has no shape {shape!r}; try full, half, 0.470, 10GB or a MIG profile")
     if not 1 <= thousandths <= WHOLE:
         raise InvalidShape(f"{shape!r} is not a part of one {model.name} ({model.memory_gb} GB)")
     return thousandths

@@ -72,17 +72,21 @@ def in_one_line(plan: Plan, explanation: Explanation, *, zone: str, now: datetim
         f"{_amount(proposal.total)} = base {_amount(e.base)} x band {_factor(e.band)} x {scarcity}"
         f" x {tier} x {format_length(proposal.window.seconds)}{count}"
     )
-    cheaper = min(plan.alternatives, key=lambda each: each.total, default=None)
-    if cheaper is None or cheaper.total >= proposal.total:
+    cheaper = _cheaper_start(plan)
+    if cheaper is None:
         return line
     when = format_instant(cheaper.window.start, zone_named(zone), now)
     return f"{line}; {_difference(cheaper, proposal)}{when}: {_amount(cheaper.total)}"
 
 
+def _cheaper_start(plan: Plan) -> Proposal | None:
+    """The cheaper start that is named beside a price: of the same contract if there is one, else of another tier."""
+    cheaper = [each for each in plan.alternatives if each.total < plan.proposal.total and each.sku == plan.proposal.sku]
+    return min(cheaper, key=lambda each: (each.tier is not plan.proposal.tier, each.total), default=None)
+
+
 def _difference(other: Proposal, chosen: Proposal) -> str:
-    named = [str(other.sku)] if other.sku != chosen.sku else []
-    named += [other.tier] if other.tier is not chosen.tier else []
-    return " ".join([*named, ""])
+    return "" if other.tier is chosen.tier else f"{other.tier} "
 
 
 def _amount(micros: int) -> str:

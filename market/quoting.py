@@ -144,12 +144,14 @@ def sold_candidates(request: Request, snapshot: Snapshot) -> tuple[Sku, ...]:
 
 
 def nearest(request: Request, snapshot: Snapshot, skus: tuple[Sku, ...], earliest: datetime) -> tuple[Proposal, ...]:
-    """What could be had instead: the next free start of each SKU, soonest and cheapest first, three at most."""
-    found = [each for sku in skus for each in _first_start(request, snapshot, sku, earliest)]
-    if request.need.sku is not None:
-        found += list(_other_skus(request, snapshot, request.need.sku, earliest))
-    found.sort(key=lambda each: (each.window.start, each.total, each.sku))
-    return tuple(found[:3])
+    """What could be had instead, three at most: the next free start of what was asked, the soonest first, then other
+    SKUs with as much memory that are free at the asked start, the cheapest first."""
+    later = [each for sku in skus for each in _first_start(request, snapshot, sku, earliest)]
+    later.sort(key=lambda each: (each.window.start, each.total, each.sku))
+    if request.need.sku is None:
+        return tuple(later[:3])
+    others = _other_skus(request, snapshot, request.need.sku, earliest)
+    return (*later, *sorted(others, key=lambda each: (each.total, each.sku)))[:3]
 
 
 def propose(

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from broker.client.phrasing import percent, window_words
+from broker.client.phrasing import amount, percent, window_words
 from broker.wire.market import CurveView
-from market.money import format_money
 from market.phrases import format_instant
 
 HEIGHT = 8
@@ -38,7 +37,7 @@ def curve_lines(view: CurveView, zone: ZoneInfo, width: int) -> list[str]:
     title = f"{view.sku}, tier {view.tier}: {view.currency} an hour, price book {view.price_book}, {zone.key}"
     if not view.rates:
         return [title, "No rates in this stretch of time."]
-    top = format_money(max(view.rates), view.currency).removesuffix(f" {view.currency}")
+    top = amount(max(view.rates), view.currency).removesuffix(f" {view.currency}")
     columns = columns_of(view.rates, max(10, width - len(top) - 2))
     labels = [top, *[""] * (HEIGHT - 2), "0"]
     bars = [f"{label:>{len(top)}} ┤{row}".rstrip() for label, row in zip(labels, _bars(columns), strict=True)]
@@ -66,7 +65,7 @@ def _hours(view: CurveView, columns: Columns, zone: ZoneInfo) -> tuple[str, str]
         if first and len(labels) <= place * columns.drawn:
             label = f"{first:%H:%M}" if hours < 24 else f"{_DAYS[first.weekday()]} {first.day}"
             labels = labels.ljust(place * columns.drawn) + label + " "
-    return ticks, labels[: len(ticks)]
+    return ticks, labels if len(labels) <= len(ticks) + 1 else labels.rpartition("  ")[0]
 
 
 def _on_the_hour(start: datetime, step: timedelta, hours: int, zone: ZoneInfo) -> datetime | None:
@@ -102,4 +101,4 @@ def _words(view: CurveView, zone: ZoneInfo) -> list[str]:
 
 def _at(view: CurveView, slot: int) -> str:
     load = f" ({percent(view.loads[slot])} taken)" if slot < len(view.loads) else ""
-    return f"{format_money(view.rates[slot], view.currency)} an hour{load}"
+    return f"{amount(view.rates[slot], view.currency)} an hour{load}"

@@ -128,7 +128,7 @@ def require_safe_url(url: str) -> str:
     except httpx.InvalidURL:
         raise UnsafeUrl("this is no URL; write one such as https://gputide.example.org") from None
     if parsed.userinfo or parsed.query or parsed.fragment:
-        raise UnsafeUrl("a broker's URL holds no name, password, query or fragment; a token is asked for apart")
+        raise UnsafeUrl("a broker's URL has no name, password, query or fragment; a token is asked for apart")
     if parsed.scheme not in ("http", "https") or not parsed.host:
         raise UnsafeUrl(f"{url[:80]!r} is no URL of a broker; write one such as https://gputide.example.org")
     if parsed.scheme == "http" and not _is_loopback(str(parsed)):
@@ -147,7 +147,7 @@ def _is_loopback(url: str) -> bool:
 def _require_sendable(token: str) -> str:
     """A token that fits a header; httpx would repeat one that does not in its error."""
     if not token.isascii() or not token.isprintable() or " " in token:
-        raise InvalidCredentials("the token holds characters that no token has; log in again: gputide login --url URL")
+        raise InvalidCredentials("the token has characters that no token has; log in again: gputide login --url URL")
     return token
 
 
@@ -163,5 +163,5 @@ def _trust(url: str, ca_bundle: str | None) -> ssl.SSLContext | bool:
     try:
         return ssl.create_default_context(cafile=ca_bundle)
     except (OSError, ssl.SSLError) as error:
-        reason = error.strerror or "it holds no certificate"
+        reason = error.strerror or "it has no certificate"
         raise InvalidCredentials(f"the CA bundle {ca_bundle} cannot be used: {reason}") from None

@@ -79,7 +79,7 @@ def credentials_file(environ: Mapping[str, str] | None = None) -> Path:
 
 
 def load(environ: Mapping[str, str] | None = None) -> Credentials:
-    """What holds now: the environment over the file."""
+    """What is in force: the environment over the file."""
     environ = os.environ if environ is None else environ
     saved = load_saved(environ)
     url, token = environ.get("GPUTIDE_URL"), environ.get("GPUTIDE_TOKEN")
@@ -95,7 +95,7 @@ def load_saved(environ: Mapping[str, str] | None = None) -> Credentials:
         with path.open(encoding="utf-8") as file:
             if os.name == "posix" and os.fstat(file.fileno()).st_mode & 0o077:
                 mend = f"chmod 600 {shlex.quote(str(path))}"
-                raise UnsafeCredentials(f"{path} can be read by others, and it holds your token; run: {mend}")
+                raise UnsafeCredentials(f"{path} can be read by others, and your token is in it; run: {mend}")
             return _parsed(file.read(), path)
     except FileNotFoundError:
         return Credentials()

@@ -46,8 +46,10 @@ def follow(
         cut: BrokerAway | None = None
         try:
             with client.event_stream(last) as chunks:
-                for event in _events(frames(chunks), client.url):
-                    if last is None or event.seq > last:
+                for frame in frames(chunks):
+                    if not frame.data:
+                        last = int(frame.id) if frame.id.isdecimal() else last
+                    elif (event := _event(frame, client.url)).seq > (-1 if last is None else last):
                         last, waits = event.seq, iter(resume_waits)
                         yield event
         except BrokerAway as error:
@@ -59,13 +61,16 @@ def follow(
 
 
 def frames(chunks: Iterable[bytes]) -> Iterator[Frame]:
-    """The events in a byte stream (WHATWG HTML, section 9.2.6); one that is cut off is dropped."""
-    last_id, name, data = "", "", list[str]()
+    """The events in a byte stream (WHATWG HTML, section 9.2.6); one that is cut off is dropped.
+
+    A block with an id and no data says where to resume from; it is given with empty data.
+    """
+    last_id, name, data, moved = "", "", list[str](), False
     for line in _lines(chunks):
         if not line:
-            if data:
+            if data or moved:
                 yield Frame(last_id, name or "message", "\n".join(data))
-            name, data = "", []
+            name, data, moved = "", [], False
             continue
         field, _, value = line.partition(":")
         value = value.removeprefix(" ")
@@ -74,7 +79,7 @@ def frames(chunks: Iterable[bytes]) -> Iterator[Frame]:
         elif field == "event":
             name = value
         elif field == "id" and "\0" not in value:
-            last_id = value
+            last_id, moved = value, True
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[str]:
@@ -89,9 +94,8 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[str]:
         yield from lines
 
 
-def _events(received: Iterable[Frame], url: str) -> Iterator[EventView]:
-    for frame in received:
-        try:
-            yield EventView.model_validate_json(frame.data)
-        except ValidationError:
-            raise BrokerGarbled(f"{url} sent an event that this gputide does not understand: {frame.event}") from None
+def _event(frame: Frame, url: str) -> EventView:
+    try:
+        return EventView.model_validate_json(frame.data)
+    except ValidationError:
+        raise BrokerGarbled(f"{url} sent an event that this gputide does not understand: {frame.event}") from None

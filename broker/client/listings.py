@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from broker.client.phrasing import STATES, percent
+from broker.client.phrasing import STATES, amount, percent
 from broker.client.tables import table_lines
 from broker.wire.market import NodeView, OffersView, OfferView, PoolView
 from broker.wire.quotes import BookingView
-from market.money import currency_decimals, format_money
 from market.phrases import format_instant, format_length
 
 
@@ -34,7 +33,7 @@ def booking_table(bookings: Sequence[BookingView], zone: ZoneInfo, now: datetime
             f"{each.count} x {each.sku}",
             format_length(each.seconds),
             format_instant(each.start, zone, now),
-            format_money(each.total, each.currency),
+            amount(each.total, each.currency),
         )
         for each in bookings
     ]
@@ -61,7 +60,7 @@ def _offer_row(offer: OfferView, view: OffersView, zone: ZoneInfo) -> tuple[str,
 
 def _number(micros: int, currency: str) -> str:
     """An amount whose currency stands in the header."""
-    return format_money(micros, currency, currency_decimals(currency)).removesuffix(f" {currency}")
+    return amount(micros, currency).removesuffix(f" {currency}")
 
 
 def _models(node: NodeView) -> str:

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from market.catalog import Isolation
 from market.instants import require_utc
-from market.money import format_money
+from market.money import currency_decimals, format_money
 from market.phrases import format_instant, format_until
 from market.states import BookingState
 
@@ -54,13 +54,20 @@ def both_zones(start: datetime, end: datetime, zone: ZoneInfo, now: datetime) ->
 
 
 def amount(micros: int, currency: str | None) -> str:
-    """Money as a person reads it; without its code where the message does not say which currency it is."""
-    return format_money(micros, currency) if currency else format_money(micros, "EUR").removesuffix(" EUR")
+    """Money as a person reads it, with two more decimals where it is so small that they matter.
+
+    Without a code where the message does not say which currency it is.
+    """
+    if currency is None:
+        return amount(micros, "EUR").removesuffix(" EUR")
+    decimals = currency_decimals(currency)
+    small = 0 < abs(micros) < 10 ** (7 - decimals)
+    return format_money(micros, currency, min(6, decimals + 2) if small else decimals)
 
 
 def rate_words(rate: int, currency: str, count: int) -> str:
     """`3.27 EUR an hour`, and `each` where there are several."""
-    return f"{format_money(rate, currency)} an hour{' each' if count > 1 else ''}"
+    return f"{amount(rate, currency)} an hour{' each' if count > 1 else ''}"
 
 
 def percent(ppm: int) -> str:

@@ -17,18 +17,17 @@ from broker.wire.quotes import BackOutView, BookingView, ProposalView, QuoteView
 from market.backing_out import FREE_UNTIL_BEFORE_START, free_until
 from market.catalog import Tier
 from market.instants import require_utc, slot_ceiling, slot_start
-from market.money import format_money
 from market.phrases import format_length, format_until
 from market.states import TERMINAL
 
 
 def quote_lines(quote: QuoteView, zone: ZoneInfo, now: datetime, width: int) -> list[str]:
-    """The plan, until when its price holds, and the command that accepts it."""
+    """The plan, until when its price stands, and the command that accepts it."""
     if now >= quote.expires_at:
         return [*plan_lines(quote, zone, now, width), "", f"Quote {quote.id} has expired."]
     left = format_length(max(60, (quote.expires_at - now) // timedelta(minutes=1) * 60))
-    holds = f"Quote {quote.id} holds {format_until(quote.expires_at, zone, now)} ({left})."
-    return [*plan_lines(quote, zone, now, width), "", holds, f"Book it: gputide book {quote.id}"]
+    stands = f"Quote {quote.id} stands {format_until(quote.expires_at, zone, now)} ({left})."
+    return [*plan_lines(quote, zone, now, width), "", stands, f"Book it: gputide book {quote.id}"]
 
 
 def plan_lines(quote: QuoteView, zone: ZoneInfo, now: datetime, width: int) -> list[str]:
@@ -51,8 +50,8 @@ def quote_facts(quote: QuoteView, zone: ZoneInfo, now: datetime) -> list[Fact]:
         ("How long", format_length(plan.seconds)),
         ("When", f"as soon as it is booked: {when}" if quote.starts_when_booked else when),
         ("Rate", f"{rate_words(plan.rate, quote.currency, plan.count)}, tier {plan.tier}"),
-        ("Total", f"{format_money(plan.total, quote.currency)} on {center}"),
-        ("Left after it", f"{format_money(quote.budget_left_after, quote.currency)} of the budget of {center}"),
+        ("Total", f"{amount(plan.total, quote.currency)} on {center}"),
+        ("Left after it", f"{amount(quote.budget_left_after, quote.currency)} of the budget of {center}"),
         ("Stop early", stop_early_words(plan.tier, plan.start, quote.starts_when_booked, zone, now)),
         ("Why this price", quote.explanation.text),
         *([("Note", SIMULATED)] if quote.simulated else []),
@@ -62,7 +61,7 @@ def quote_facts(quote: QuoteView, zone: ZoneInfo, now: datetime) -> list[Fact]:
 def stop_early_words(tier: Tier, start: datetime, starts_when_booked: bool, zone: ZoneInfo, now: datetime) -> str:
     """What happens to the money when a person stops before the end."""
     if starts_when_booked:
-        return "give it back at any time and pay for what you used: by the second, 5 min at least"
+        return "free to cancel until it runs; from then on you pay for what you used, by the second, 5 min at least"
     ahead = FREE_UNTIL_BEFORE_START[tier]
     how_far = f"{format_length(int(ahead.total_seconds()))} before it starts" if ahead else "when it starts"
     buys_back = "the pool buys the rest back at the lower of your rate and the rate then, less a fee"
@@ -108,8 +107,8 @@ def booking_lines(booking: BookingView, zone: ZoneInfo, now: datetime, width: in
 def booking_facts(booking: BookingView, zone: ZoneInfo, now: datetime) -> list[Fact]:
     """One booking as labelled facts: what was promised, and once it is over what was paid."""
     over = booking.state in TERMINAL
-    fee = f", a fee of {format_money(booking.fee, booking.currency)} in it" if booking.fee else ""
-    paid = f"{format_money(booking.charged, booking.currency)}{fee}"
+    fee = f", a fee of {amount(booking.fee, booking.currency)} in it" if booking.fee else ""
+    paid = f"{amount(booking.charged, booking.currency)}{fee}"
     places = _places(booking)
     free = booking.free_cancel_until
     return [
@@ -119,7 +118,7 @@ def booking_facts(booking: BookingView, zone: ZoneInfo, now: datetime) -> list[F
         ("How long", format_length(booking.seconds)),
         ("When", both_zones(booking.start, booking.end, zone, now)),
         ("Rate", f"{rate_words(booking.rate, booking.currency, booking.count)}, tier {booking.tier}"),
-        ("Total", f"{format_money(booking.total, booking.currency)} on cost center {booking.cost_center}"),
+        ("Total", f"{amount(booking.total, booking.currency)} on cost center {booking.cost_center}"),
         *([("Paid", paid)] if over or booking.charged else []),
         *([("Free to cancel", format_until(free, zone, now))] if not over and now < free else []),
         *([("Note", SIMULATED)] if booking.simulated else []),
@@ -128,13 +127,13 @@ def booking_facts(booking: BookingView, zone: ZoneInfo, now: datetime) -> list[F
 
 def back_out_lines(back_out: BackOutView, booking: BookingView, zone: ZoneInfo, now: datetime, width: int) -> list[str]:
     """What backing out of a booking costs now, before a person agrees to it."""
-    fee = f", a fee of {format_money(back_out.fee, back_out.currency)} in it" if back_out.fee else ""
-    cost = "nothing: it is free" if back_out.free else f"{format_money(back_out.charged, back_out.currency)}{fee}"
+    fee = f", a fee of {amount(back_out.fee, back_out.currency)} in it" if back_out.fee else ""
+    cost = "nothing: it is free" if back_out.free else f"{amount(back_out.charged, back_out.currency)}{fee}"
     facts = [
         ("Booking", f"{booking.id}: {booking.count} x {booking.sku}"),
         ("When", f"{window_words(booking.start, booking.end, zone, now)}, {zone.key}"),
         ("Backing out", f"costs {cost}"),
-        ("Comes back", f"{format_money(back_out.released, back_out.currency)} to cost center {booking.cost_center}"),
+        ("Comes back", f"{amount(back_out.released, back_out.currency)} to cost center {booking.cost_center}"),
     ]
     return fact_lines(facts, width)
 

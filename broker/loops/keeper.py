@@ -92,9 +92,9 @@ class Keeper:
         if self._context.cache.book_is_due(now):
             return True
         with self._context.database.read() as session:
-            tariff, book = prices.tariff_in_force(session, now), prices.latest_book(session)
-            stale = book is None or book.pool_revision != pools.revision(session)
-        return stale or (tariff is not None and book is not None and book.tariff_id != tariff.id)
+            tariff = prices.tariff_in_force(session, now)
+            wanted = (tariff.id if tariff else None, pools.revision(session))
+            return prices.latest_basis(session) != wanted
 
     def _number(self) -> None:
         with self._context.database.read() as session:

@@ -30,13 +30,19 @@ def tariffs(session: Session, *, before: int | None, limit: int) -> list[TariffR
     return list(session.exec(query.where(col(TariffRow.id) < before) if before else query))
 
 
-def latest_book(session: Session) -> PriceBookRow | None:
-    return session.exec(select(PriceBookRow).order_by(col(PriceBookRow.number).desc())).first()
-
-
 def latest_book_number(session: Session) -> int:
     """The number of the latest price book, 0 when there is none."""
     return session.exec(select(func.max(PriceBookRow.number))).one() or 0
+
+
+def book(session: Session, number: int) -> PriceBookRow:
+    return session.get_one(PriceBookRow, number)
+
+
+def latest_basis(session: Session) -> tuple[int, int] | None:
+    """(tariff id, pool revision) of the latest price book, without its loads: a large book takes a while to unpack."""
+    query = select(PriceBookRow.tariff_id, PriceBookRow.pool_revision).order_by(col(PriceBookRow.number).desc())
+    return session.exec(query.limit(1)).first()
 
 
 def books(session: Session, *, before: int | None, limit: int) -> list[PriceBookRow]:

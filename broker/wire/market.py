@@ -143,5 +143,3 @@ class EventView(Answer):
     at: Instant
     subject: str
     data: dict[str, Any]
-
-

@@ -119,3 +119,16 @@ def most_disjoint(masks: Sequence[int], busy: int) -> int:
         return 0
     without = most_disjoint(masks[1:], busy)
     return without if busy & masks[0] else max(without, 1 + most_disjoint(masks[1:], busy | masks[0]))
+
+
+@st.composite
+def legal_sets(draw: st.DrawFn, board: MigBoard | None) -> list[tuple[str, int]]:
+    """Any set of (profile, mask) that may stand on one board together."""
+    assert board is not None
+    wanted = draw(st.lists(st.sampled_from([(p.name, mask) for p in board.profiles for mask in p.masks]), max_size=12))
+    busy, placed = 0, list[tuple[str, int]]()
+    for name, mask in wanted:
+        if not busy & mask:
+            busy |= mask
+            placed.append((name, mask))
+    return placed

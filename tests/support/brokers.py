@@ -82,7 +82,9 @@ class Shop:
         token = people.issue_token(self.context, name, TokenIn(label="test", scopes=scopes))
         return people.authenticate(self.context, token.secret), token.secret
 
-    def quote(self, need: str = "1 x l4/full", hours: float = 1, who: Principal | None = None, **more: object) -> QuoteView:
+    def quote(
+        self, need: str = "1 x l4/full", hours: float = 1, who: Principal | None = None, **more: object
+    ) -> QuoteView:
         asked = QuoteRequest.model_validate({"need": need, "seconds": int(hours * 3600), **more})
         return quote(self.context, who or self.operator, asked)
 

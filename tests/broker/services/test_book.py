@@ -10,6 +10,7 @@ from broker.store import bookings, ledger
 from broker.wire.errors import QuoteExpired, QuoteUsed
 from market.errors import NoCapacity, OverBudget
 from market.money import charge
+from market.proposals import ProposalKind
 from tests.support.brokers import NOON, Shop, open_shop
 
 
@@ -45,7 +46,9 @@ def test_a_full_pool_refuses_and_names_the_next_free_start(shop: Shop) -> None:
     shop.book(second)
     with pytest.raises(NoCapacity) as refused:
         shop.book(late)
-    assert refused.value.alternatives[0].window.start == first.proposal.end
+    soonest, *others = refused.value.alternatives
+    assert (soonest.kind, soonest.window.start) == (ProposalKind.OTHER_START, first.proposal.end)
+    assert [str(each.sku) for each in others] == ["a100-40g/7g.40gb", "a100-40g/full"]
 
 
 def test_an_expired_quote_is_refused_and_changes_nothing(shop: Shop) -> None:
