@@ -1,4 +1,4 @@
-"""The composition root, the only file that names concrete adapters: `build` makes the parts, `create_app` the server."""
+"""The composition root, the only file that names concrete adapters: `build` makes parts, `create_app` the server."""
 
 from __future__ import annotations
 

@@ -125,7 +125,10 @@ def _pool(context: Context, source: str | None) -> Pool:
     if stored is not None and source is None:
         return stored
     found = nvml_pool("this machine") if source is None else None
-    pool, forecast = (found, {}) if found else read_pool(source or SAMPLE)
+    if found:
+        load_pool(context, found, {})
+        return found
+    pool, forecast = read_pool(source or SAMPLE)
     load_pool(context, pool, forecast)
     return pool
 

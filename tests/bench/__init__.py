@@ -1,1 +1,1 @@
-"""Figures: `python -m tests.bench NAME [--quick] [--json] [--check]`. What was learnt stands in each bench's docstring."""
+"""Figures: `python -m tests.bench NAME [--quick] [--json] [--check]`; each docstring keeps what was learnt."""

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 from statistics import median, quantiles
@@ -77,6 +78,10 @@ def _quote(client: httpx.Client, need: str, number: int) -> str:
     return answer.json()["id"]
 
 
+def _quote_into(made: list[str], client: httpx.Client, need: str, number: int) -> None:
+    made.append(_quote(client, need, number))
+
+
 def _book(client: httpx.Client, quote_id: str) -> None:
     body, key = {"quote_id": quote_id}, {"Idempotency-Key": uuid4().hex}
     client.post("/v1/bookings", json=body, headers=key).raise_for_status()
@@ -91,14 +96,12 @@ def _latencies(client: httpx.Client, rounds: int, requests: int) -> dict[str, fl
     quotes: list[float] = []
     books: list[float] = []
     floors: list[float] = []
-    for round_number in range(rounds):
+    for turn in range(rounds):
         made: list[str] = []
-        needs = list(zip(range(requests), cycle(NEEDS), strict=False))
-        offset = round_number * requests
-        spent = [_timed(lambda n=n, need=need: made.append(_quote(client, need, offset + n))) for n, need in needs]
-        quotes.append(_p99(spent))
-        books.append(_p99([_timed(lambda each=each: _book(client, each)) for each in made]))
-        floors.append(median(_timed(lambda: client.get("/healthz")) for _ in range(requests)))
+        asked = zip(range(turn * requests, (turn + 1) * requests), cycle(NEEDS), strict=False)
+        quotes.append(_p99([_timed(partial(_quote_into, made, client, need, number)) for number, need in asked]))
+        books.append(_p99([_timed(partial(_book, client, each)) for each in made]))
+        floors.append(median(_timed(partial(client.get, "/healthz")) for _ in range(requests)))
     figures = {"quote_p99_ms": median(quotes), "book_p99_ms": median(books), "healthz_p50_ms": median(floors)}
     return {name: round(value * 1000, 1) for name, value in figures.items()}
 
@@ -106,7 +109,7 @@ def _latencies(client: httpx.Client, rounds: int, requests: int) -> dict[str, fl
 def _throughput(client: httpx.Client, requests: int) -> float:
     made = [_quote(client, "1 x t4/full", number) for number in range(requests)]
     with ThreadPoolExecutor(CLIENTS) as clients:
-        spent = _timed(lambda: list(clients.map(lambda each: _book(client, each), made)))
+        spent = _timed(lambda: list(clients.map(partial(_book, client), made)))
     return round(requests / spent, 1)
 
 

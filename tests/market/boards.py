@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from market.board import Allocation
 from market.catalog import WHOLE, Device, DeviceKind, DeviceModel, Footprint, Node, Pool, device_serves, footprint
+from market.mig import MigBoard
 
 A100 = DeviceModel(name="a100-40g", title="A100", memory_gb=40, mig_board="A100-40GB")
 A30 = DeviceModel(name="a30", title="A30", memory_gb=24, mig_board="A30-24GB")
@@ -16,21 +17,55 @@ MODELS = {model.name: model for model in (A100, A30, L4)}
 
 MIG, SHARED = DeviceKind.MIG, DeviceKind.SHARED
 SHAPES = {MIG: ("1g.5gb",), SHARED: ("full", "half")}
-DEVICE_SORTS = (("a100-40g", MIG, SHAPES[MIG]), ("a30", MIG, SHAPES[MIG]), ("a100-40g", SHARED, ("full",)),
-                ("a100-40g", SHARED, SHAPES[SHARED]), ("l4", SHARED, SHAPES[SHARED]))
-SKUS = (("a100-40g", "1g.5gb"), ("a100-40g", "1g.10gb"), ("a100-40g", "2g.10gb"), ("a100-40g", "3g.20gb"),
-        ("a100-40g", "4g.20gb"), ("a100-40g", "7g.40gb"), ("a30", "1g.6gb"), ("a30", "2g.12gb"), ("a100-40g", "full"),
-        ("a100-40g", "half"), ("l4", "full"), ("l4", "half"), ("l4", "0.470"), ("l4", "0.125"))
+DEVICE_SORTS = (
+    ("a100-40g", MIG, SHAPES[MIG]),
+    ("a30", MIG, SHAPES[MIG]),
+    ("a100-40g", SHARED, ("full",)),
+    ("a100-40g", SHARED, SHAPES[SHARED]),
+    ("l4", SHARED, SHAPES[SHARED]),
+)
+SKUS = (
+    ("a100-40g", "1g.5gb"),
+    ("a100-40g", "1g.10gb"),
+    ("a100-40g", "2g.10gb"),
+    ("a100-40g", "3g.20gb"),
+    ("a100-40g", "4g.20gb"),
+    ("a100-40g", "7g.40gb"),
+    ("a30", "1g.6gb"),
+    ("a30", "2g.12gb"),
+    ("a100-40g", "full"),
+    ("a100-40g", "half"),
+    ("l4", "full"),
+    ("l4", "half"),
+    ("l4", "0.470"),
+    ("l4", "0.125"),
+)
 
 
 def node(name: str, *topology: str, site: str = "site") -> Node:
     return Node(name=name, site=site, topology=topology, cpu_milli=64_000, memory_mib=512_000)
 
 
-def device(number: int, on: str, model: DeviceModel = L4, kind: DeviceKind = SHARED, *, nvlink: str | None = None,
-           healthy: bool = True, shapes: tuple[str, ...] = ()) -> Device:
-    return Device(id=number, node=on, index=number, model=model.name, kind=kind, shapes=shapes or SHAPES[kind],
-                  nvlink=nvlink, healthy=healthy)
+def device(
+    number: int,
+    on: str,
+    model: DeviceModel = L4,
+    kind: DeviceKind = SHARED,
+    *,
+    nvlink: str | None = None,
+    healthy: bool = True,
+    shapes: tuple[str, ...] = (),
+) -> Device:
+    return Device(
+        id=number,
+        node=on,
+        index=number,
+        model=model.name,
+        kind=kind,
+        shapes=shapes or SHAPES[kind],
+        nvlink=nvlink,
+        healthy=healthy,
+    )
 
 
 def pool_of(nodes: Iterable[Node], devices: Iterable[Device]) -> Pool:
@@ -56,13 +91,17 @@ def pools(draw: st.DrawFn) -> Pool:
         for sort in draw(st.lists(st.sampled_from(DEVICE_SORTS), min_size=1, max_size=3)):
             model, kind, shapes = sort
             nvlink, healthy = draw(st.sampled_from((None, "x"))), draw(st.sampled_from((True, True, True, False)))
-            devices.append(device(len(devices) + 1, nodes[-1].name, MODELS[model], kind,
-                                  nvlink=nvlink, healthy=healthy, shapes=shapes))
+            devices.append(
+                device(
+                    len(devices) + 1, nodes[-1].name, MODELS[model], kind, nvlink=nvlink, healthy=healthy, shapes=shapes
+                )
+            )
     return pool_of(nodes, devices)
 
 
 def some_allocations(pool: Pool, first: int, end: int) -> st.SearchStrategy[Allocation]:
     """Any legal place of any device of the pool, sold or not, within `[first, end)`."""
+
     def of(sort: tuple[Device, int, int, int]) -> Allocation:
         owner, number, one, other = sort
         start, stop = min(one, other), max(one, other) + 1

@@ -71,7 +71,8 @@ def documented() -> str:
 
 def test_every_price_example_of_the_documents_multiplies_out() -> None:
     """`13.07 = base 2.00 x band 1.0 x scarcity 1.633 (...) x standard x 4 h`, wherever it stands."""
-    pattern = r"(\d+\.\d+) = base (\d+\.\d+) x band (\d+\.\d+) x scarcity (\d+\.\d+) \([^)]*\) x (\w+)(?: (\d\.\d+))? x (\d+) h"
+    number = r"(\d+\.\d+)"
+    pattern = rf"{number} = base {number} x band {number} x scarcity {number} \([^)]*\) x (\w+)(?: {number})? x (\d+) h"
     examples = re.findall(pattern, documented())
     assert examples
     for total, base, band, scarcity, tier, factor, hours in examples:

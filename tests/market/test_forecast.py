@@ -27,8 +27,18 @@ from market.instants import SLOT_SECONDS, local_day, slot_of
 HOUR, DAY, WEEK = 3600, 86_400, 604_800
 MONDAY = 4 * DAY
 HOUR_OF_WEEK = np.arange(HOURS_A_WEEK, dtype=np.int64)
-ZONES = ("Europe/Berlin", "America/New_York", "America/St_Johns", "Australia/Lord_Howe", "America/Santiago",
-         "Africa/Casablanca", "Asia/Beirut", "Asia/Kathmandu", "Pacific/Chatham", "UTC")
+ZONES = (
+    "Europe/Berlin",
+    "America/New_York",
+    "America/St_Johns",
+    "Australia/Lord_Howe",
+    "America/Santiago",
+    "Africa/Casablanca",
+    "Asia/Beirut",
+    "Asia/Kathmandu",
+    "Pacific/Chatham",
+    "UTC",
+)
 
 Job = tuple[int, int, int]
 

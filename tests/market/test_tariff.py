@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
 from zoneinfo import ZoneInfo, available_timezones
 
 import numpy as np
@@ -94,7 +95,7 @@ def band_sets(draw: st.DrawFn) -> tuple[Band, ...]:
     edges = sorted(draw(st.sets(st.integers(0, 1440), min_size=2, max_size=8)))
     return tuple(
         Band(name=f"b{n}", days=frozenset({draw(st.sampled_from(DAY_KINDS))}), start=a, end=b, factor_ppm=n * PPM)
-        for n, (a, b) in enumerate(zip(edges, edges[1:], strict=False), start=2)
+        for n, (a, b) in enumerate(pairwise(edges), start=2)
     )
 
 

@@ -47,12 +47,18 @@ def run(arguments: Sequence[str]) -> int:
     return exits.ExitCode.OK
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        output.emit([f"gputide {version('gputide')}"])
+        raise typer.Exit
+
+
 @app.callback()
 def _gputide(  # pyright: ignore[reportUnusedFunction]  typer calls it
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
+    ] = False,
 ) -> None:
-    if version:
-        from importlib.metadata import version as version_of
-
-        output.emit([f"gputide {version_of('gputide')}"])
-        raise typer.Exit
+    """What stands before every command."""

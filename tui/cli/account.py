@@ -48,16 +48,16 @@ def config_default(context: typer.Context) -> None:
 
 @config.command()
 def show(json: JsonOption = False) -> None:
-    """The settings that hold now. Whether there is a token is said, never the token."""
+    """The settings in force. Whether there is a token is said, never the token."""
     from broker.client.credentials import SETTINGS, load
     from broker.client.tables import fact_lines
 
-    holding = load()
-    values: dict[str, str | None] = {name: getattr(holding, name) for name in SETTINGS}
+    in_force = load()
+    values: dict[str, str | None] = {name: getattr(in_force, name) for name in SETTINGS}
     if json:
-        output.emit_value({**values, "token": holding.token is not None})
+        output.emit_value({**values, "token": in_force.token is not None})
     else:
-        facts = [*values.items(), ("token", "saved" if holding.token else None)]
+        facts = [*values.items(), ("token", "saved" if in_force.token else None)]
         output.emit(fact_lines([(name, value or "(not set)") for name, value in facts], output.width()))
         _say_what_the_environment_overrides()
 
@@ -89,11 +89,16 @@ def set_(
 def _read_token(token_stdin: bool) -> str:
     if token_stdin:
         return sys.stdin.readline().strip()
-    if not sys.stdin.isatty():
+    if not has_terminal():
         raise typer.BadParameter("there is no terminal to ask for the token; pipe it in", param_hint="--token-stdin")
     import getpass
 
     return getpass.getpass("Token (not shown): ").strip()
+
+
+def has_terminal() -> bool:
+    """Whether a person sits at stdin, so that they can be asked."""
+    return sys.stdin.isatty()
 
 
 def _say_what_the_environment_overrides() -> None:

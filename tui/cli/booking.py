@@ -25,6 +25,7 @@ ByOption = Annotated[str | None, typer.Option("--by", help="Finish by then, star
 TierChoice = Annotated[Tier, typer.Option("--tier", help="The contract.")]
 UrgencyOption = Annotated[str, typer.Option(help="With --by, what waiting costs you: now, today or whenever.")]
 CostCenterOption = Annotated[str | None, typer.Option("--cost-center", help="Who pays; yours if not said.")]
+STATES_HELP = "Only those that are confirmed, active, ended, cancelled, expired, preempted or failed."
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask; for scripts.")]
 
 
@@ -39,7 +40,7 @@ def quote(
     cost_center: CostCenterOption = None,
     json: JsonOption = False,
 ) -> None:
-    """A plan with a price that holds for a quarter of an hour. Buys nothing."""
+    """A plan with a price that stands for a quarter of an hour. Buys nothing."""
     from broker.client.views import quote_lines
     from tui.cli.session import now, session
 
@@ -54,7 +55,7 @@ def quote(
 
 @app.command()
 def book(
-    quote_id: Annotated[str | None, typer.Argument(help="A quote that still holds; else say what you need.")] = None,
+    quote_id: Annotated[str | None, typer.Argument(help="A quote; else say what you need.")] = None,
     need: NeedOption = None,
     length: LengthOption = None,
     at: AtOption = None,
@@ -81,7 +82,7 @@ def book(
 
 @app.command()
 def bookings(
-    state: Annotated[BookingState | None, typer.Option(help="Only those in this state.")] = None,
+    state: Annotated[BookingState | None, typer.Option(metavar="STATE", help=STATES_HELP)] = None,
     every: Annotated[bool, typer.Option("--all", help="Every one, however many there are.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=200, help="How many to show.")] = 20,
     cursor: Annotated[str | None, typer.Option(help="Go on where the last page ended.")] = None,
@@ -168,7 +169,7 @@ def _book(here: Session, plan: QuoteView, *, yes: bool) -> BookingView:
     while True:
         output.say(*plan_lines(plan, here.zone, now(), output.width()))
         if yes and agreed is not None and plan.proposal.total > agreed:
-            output.say("The price has risen since; nothing was booked. Run it again to accept the new one.")
+            output.say("", f"That is more than before; nothing was booked. To accept it: gputide book {plan.id}")
             raise typer.Exit(ExitCode.DEARER)
         if not yes and not output.ask("Book it?"):
             output.say("Nothing was booked.")

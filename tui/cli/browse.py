@@ -34,7 +34,7 @@ def offers(
         output.emit(offer_lines(view, at.zone), header=True)
         output.say(
             f"Tier {view.tier}, an hour of each, times in {at.zone.key}, price book {view.price_book}. "
-            f"Advice, no promise: gputide quote holds a price for you."
+            f"Advice, no promise: gputide quote keeps a price for you."
         )
 
 

@@ -123,8 +123,8 @@ def _broker(command: list[str], log: Path) -> Generator[subprocess.Popen[str]]:
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
         ) as process,
     ):
-        for each in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
-            signal.signal(each, _interrupt)
+        ends = {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}
+        before = {each: signal.signal(each, _interrupt) for each in ends}
         try:
             yield process
         except KeyboardInterrupt:
@@ -134,6 +134,8 @@ def _broker(command: list[str], log: Path) -> Generator[subprocess.Popen[str]]:
             raise
         finally:
             _stop(process)
+            for each, handler in before.items():
+                signal.signal(each, handler)
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
