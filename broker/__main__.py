@@ -68,8 +68,8 @@ def up(
     """Serve a personal broker on loopback, with the devices of this machine or a sample pool."""
     settings = load_settings(data_dir=data_dir, host="127.0.0.1", port=port)
     configure_logging("warning")
-    personal = PersonalBroker.prepare(settings, pool)
-    serve_broker(settings, ready=lambda url: print(personal.announcement(url), flush=True))  # noqa: T201 - the contract
+    personal = PersonalBroker(settings.organisation, pool)
+    serve_broker(settings, personal.prepare, lambda url: print(personal.announcement(url), flush=True))  # noqa: T201
 
 
 @pool_app.command("load")

@@ -21,7 +21,7 @@ from broker.store.tables import PriceBookRow
 from broker.tariffs import parse_tariff
 from broker.wire.errors import NotReady
 from market.board import Allocation, Board
-from market.catalog import PPM, Pool
+from market.catalog import PPM
 from market.instants import HORIZON_SLOTS, slot_of
 from market.pricing import ModelLoad, PriceBook, PriceCurves
 from market.quoting import Snapshot
@@ -53,6 +53,8 @@ class MarketCache:
             board = self.board(now)
             if self._curves is None:
                 raise NotReady
+            if slot_of(now) not in self._curves.book.slots:
+                raise NotReady("no price book covers this time yet; the next one is being published")
             yield Snapshot(pool=board.pool, board=board, curves=self._curves)
 
     @contextmanager
@@ -132,9 +134,11 @@ class MarketCache:
             if self._curves is None or self._curves.book.number < book.number:
                 self._curves = PriceCurves(book)
 
-    def pool(self, now: datetime) -> Pool:
+    @property
+    def currency(self) -> str | None:
+        """The currency of prices and budgets, None before the first price book."""
         with self._lock:
-            return self.board(now).pool
+            return self._curves.book.tariff.currency if self._curves else None
 
     def is_behind(self, revision: int, book_number: int) -> bool:
         """Whether the store has a pool or a price book that this cache has not."""

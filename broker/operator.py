@@ -6,11 +6,9 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from broker.app import build
 from broker.assets import asset
 from broker.context import Context, Principal
 from broker.demand import hour_of_week
@@ -19,7 +17,6 @@ from broker.pools import load_pool as load_pool_file
 from broker.security import write_private
 from broker.services import people, publish, tariffs
 from broker.services.load_pool import load_pool
-from broker.settings import Settings
 from broker.store import migrations, pools, prices
 from broker.store import people as people_store
 from broker.store.tables import TokenRow
@@ -63,44 +60,31 @@ def put_tariff_in_force(context: Context, document: str, operator: str) -> Tarif
     return tariffs.approve(context, principal, proposed.id, None)
 
 
-@dataclass(frozen=True, slots=True)
 class PersonalBroker:
-    """A broker for one person on this machine, ready to be served."""
+    """A broker for one person on this machine: `prepare` makes what is missing, `announcement` says what there is."""
 
-    token: str
-    pool: Pool
+    def __init__(self, organisation: str, source: str | None) -> None:
+        self._organisation, self._source = organisation, source
+        self._ready: dict[str, object] = {}
 
-    @classmethod
-    def prepare(cls, settings: Settings, source: str | None) -> PersonalBroker:
-        """Makes database, person, cost center, pool and prices where they are missing; issues a fresh token."""
-        settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        context = build(settings)
-        try:
-            migrations.upgrade(context.database)
-            people.found_organisation(context, settings.organisation)
-            name = _person(context)
-            pool = _pool(context, source)
-            if context.database.read_value(lambda session: prices.tariff_in_force(session, context.now())) is None:
-                put_tariff_in_force(context, personal_tariff(pool), name)
-            publish.publish(context)
-            _budget(context, name)
-            asked = TokenIn(label="gputide-up", scopes=[*Scope], days=30)
-            return cls(people.issue_token(context, name, asked).secret, pool)
-        finally:
-            context.database.close()
+    def prepare(self, context: Context) -> None:
+        """Makes schema, person, cost center, pool and prices where they are missing; issues a fresh token."""
+        migrations.upgrade(context.database)
+        people.found_organisation(context, self._organisation)
+        name = _person(context)
+        pool = _pool(context, self._source)
+        if context.database.read_value(lambda session: prices.tariff_in_force(session, context.now())) is None:
+            put_tariff_in_force(context, personal_tariff(pool), name)
+        publish.publish(context)
+        _budget(context, name)
+        asked = TokenIn(label="gputide-up", scopes=[*Scope], days=30)
+        token = people.issue_token(context, name, asked).secret
+        devices = len(pool.devices)
+        self._ready = {"token": token, "pool": pool.name, "devices": devices, "simulated": pool.simulated}
 
     def announcement(self, url: str) -> str:
         """One line of JSON for the program that started this broker; it goes to a pipe, never to a log."""
-        return json.dumps(
-            {
-                "url": url,
-                "token": self.token,
-                "pool": self.pool.name,
-                "devices": len(self.pool.devices),
-                "simulated": self.pool.simulated,
-                "pid": os.getpid(),
-            }
-        )
+        return json.dumps({"url": url, **self._ready, "pid": os.getpid()})
 
 
 def personal_tariff(pool: Pool) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import uvicorn
 
 from broker.app import build, create_app
+from broker.context import Context
 from broker.security import check_listening
 from broker.services.people import found_organisation
 from broker.settings import InvalidSettings, Settings
@@ -17,8 +18,13 @@ from broker.store import lock, migrations
 STOP_WITHIN_S = 5
 
 
-def serve_broker(settings: Settings, ready: Callable[[str], None] | None = None) -> None:
-    """Serves until SIGTERM or ctrl-C. `ready` gets the address once the broker answers there.
+def serve_broker(
+    settings: Settings,
+    prepare: Callable[[Context], None] | None = None,
+    ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serves until SIGTERM or ctrl-C. `prepare` may change the database, which is locked for this broker by then;
+    `ready` gets the address once the broker answers there.
 
     Refuses plaintext beyond loopback, a second broker on the same database, and a schema that is not the newest.
     """
@@ -26,9 +32,11 @@ def serve_broker(settings: Settings, ready: Callable[[str], None] | None = None)
     settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     context = build(settings)
     try:
-        migrations.assert_current(context.database)
         unlock = lock.take(context.database)
         try:
+            if prepare:
+                prepare(context)
+            migrations.assert_current(context.database)
             found_organisation(context, settings.organisation)
             listening = _listen(settings)
             app = create_app(context)

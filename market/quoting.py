@@ -38,6 +38,7 @@ from market.instants import (
 )
 from market.money import charge
 from market.needs import Need, candidates
+from market.phrases import format_length
 from market.pricing import PriceCurves
 from market.proposals import Proposal, ProposalKind
 
@@ -112,8 +113,7 @@ def check_request(request: Request, now: datetime) -> None:
     """Everything that is wrong with a request whatever the pool holds."""
     if not LEAST_SECONDS <= request.seconds <= MOST_SECONDS:
         raise InvalidLength(f"a booking lasts 5 minutes to 14 days, not {request.seconds} seconds")
-    if request.tier not in TIERS_SOLD:
-        raise TierUnavailable(f"{request.tier} is not sold until preemption is live; ask for standard or economy")
+    check_tier(request.tier)
     if request.start is not None and require_utc(request.start) < now:
         raise WindowInPast(f"{request.start.isoformat()} is past; it is {now.isoformat()} now")
     if request.finish_by is None:
@@ -126,6 +126,12 @@ def check_request(request: Request, now: datetime) -> None:
     if earliest + timedelta(seconds=request.seconds) > request.finish_by:
         soonest = (earliest + timedelta(seconds=request.seconds)).isoformat()
         raise DeadlineTooSoon(f"started at once it ends at {soonest}, after {request.finish_by.isoformat()}")
+
+
+def check_tier(tier: Tier) -> None:
+    """`TierUnavailable` for a tier whose promise nobody would enforce yet: it has no price either."""
+    if tier not in TIERS_SOLD:
+        raise TierUnavailable(f"{tier} is not sold until preemption is live; ask for standard or economy")
 
 
 def sold_candidates(request: Request, snapshot: Snapshot) -> tuple[Sku, ...]:
@@ -287,7 +293,7 @@ def _other_skus(request: Request, snapshot: Snapshot, asked: Sku, earliest: date
 
 
 def _nothing_free(request: Request) -> str:
-    asked = f"{request.need} for {request.seconds // 60} min"
+    asked = f"{request.need} for {format_length(request.seconds)}"
     if request.finish_by is not None:
         return f"nothing free for {asked} that ends by {require_utc(request.finish_by).isoformat()}"
     return f"nothing free for {asked} at that time"

@@ -42,6 +42,7 @@ async def _follow(
     request: Request, context: Context, principal: Principal, seq: int, *, follow: bool
 ) -> AsyncIterator[ServerSentEvent]:
     news: asyncio.Condition = request.app.state.news
+    yield ServerSentEvent(id=str(seq))  # a cut before the first event resumes from here, too
     while True:
         found = await run_in_threadpool(_after, context, principal, seq)
         for view in found:

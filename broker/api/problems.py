@@ -11,6 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
+from broker.context import Context
 from broker.telemetry import redact
 from broker.views import proposal_view
 from broker.wire.errors import status_of
@@ -40,6 +41,7 @@ def problem_of(error: GputideError, request: Request) -> ProblemView:
         status=status_of(error),
         code=error.code,
         detail=redact(error.detail),
+        currency=_currency(request) if alternatives else None,
         alternatives=[proposal_view(each).model_dump(mode="json") for each in alternatives],
         quote=quote,
         back_out=back_out,
@@ -49,6 +51,11 @@ def problem_of(error: GputideError, request: Request) -> ProblemView:
 def respond(problem: ProblemView, headers: Mapping[str, str] | None = None) -> JSONResponse:
     body = problem.model_dump(mode="json", exclude_none=True)
     return JSONResponse(body, problem.status, headers, media_type="application/problem+json")
+
+
+def _currency(request: Request) -> str | None:
+    context: Context = request.app.state.context
+    return context.cache.currency
 
 
 def too_large(request: Request) -> ProblemView:

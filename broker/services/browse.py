@@ -12,13 +12,14 @@ from market.catalog import PPM, WHOLE, Device, DeviceKind, Sku, Tier
 from market.errors import InvalidLength, PriceMissing
 from market.instants import SLOT_SECONDS, SLOTS_A_DAY, Window, slot_of, slot_start, whole_second
 from market.needs import candidates, parse_need
-from market.quoting import Snapshot
+from market.quoting import Snapshot, check_tier
 
 LOOK = timedelta(hours=1)
 
 
 def offers(context: Context, need: str | None, tier: Tier) -> OffersView:
     """Every SKU that is priced (or that meets a need), with what is free for an hour from now and what it costs."""
+    check_tier(tier)
     now = whole_second(context.now())
     with context.cache.open(now) as market:
         skus = candidates(parse_need(need), market.pool) if need else tuple(market.pool.skus())
@@ -62,6 +63,7 @@ def curve(context: Context, sku: Sku, tier: Tier, hours: int) -> CurveView:
     now = context.now()
     if not 1 <= hours <= 14 * 24:
         raise InvalidLength("a curve is 1 to 336 hours long")
+    check_tier(tier)
     with context.cache.open(now) as market:
         taken, curves = market.pool.footprint(sku), market.curves
         if sku.model not in curves.book.tariff.base:
@@ -70,6 +72,7 @@ def curve(context: Context, sku: Sku, tier: Tier, hours: int) -> CurveView:
         cut = slice(first, first + hours * 3600 // SLOT_SECONDS)
         return CurveView(
             sku=str(sku),
+            simulated=market.pool.simulated,
             tier=tier,
             currency=curves.book.tariff.currency,
             zone=curves.book.tariff.zone,

@@ -18,7 +18,6 @@ from broker.store.answers import Stored, Ticket
 from broker.store.database import Duplicate
 from broker.views import booking_view
 from broker.wire.errors import BackOutNotFree, Contention
-from market.backing_out import BackOut
 from market.states import BookingEvent, BookingState, move
 
 
@@ -39,42 +38,38 @@ def _leave(context: Context, principal: Principal, booking_id: str, ticket: Tick
         if answered:
             return answered
         row = own_booking(session, principal, booking_id)
-    event = _event(work)
+    event = BookingEvent.CANCEL if work is Work.CANCEL else BookingEvent.GIVE_BACK
     move(BookingState(row.state), event)
     cost = back_out_now(context, row, now)
     if work is Work.CANCEL and not cost.free:
         raise BackOutNotFree
+    with context.cache.open(now) as market:
+        currency, simulated = market.curves.book.tariff.currency, market.pool.simulated
+
+    def unit(session: Session) -> Stored:
+        answered = answers.find(session, ticket, now)
+        if answered:
+            return answered
+        row = own_booking(session, principal, booking_id, for_update=True)
+        apply(session, row, event, now, cost=cost)
+        view = booking_view(session, row, currency, simulated=simulated)
+        stored = Stored(200, view.model_dump(mode="json"))
+        answers.keep(session, ticket, stored, now)
+        return stored
+
     try:
-        stored = context.database.write(
-            lambda session: _apply(context, session, principal, booking_id, ticket, event, cost, now), work
-        )
+        stored = context.database.write(unit, work)
     except Duplicate:
-        with context.database.read() as session:
-            again = answers.find(session, ticket, now)
-        if again is None:
-            raise Contention from None
-        return again
+        return _answered_meanwhile(context, ticket, now)
     context.cache.released(booking_id)
     context.wake()
     return stored
 
 
-def _event(work: Work) -> BookingEvent:
-    return BookingEvent.CANCEL if work is Work.CANCEL else BookingEvent.GIVE_BACK
-
-
-def _apply(
-    context: Context, session: Session, principal: Principal, booking_id: str, ticket: Ticket, event: BookingEvent,
-    cost: BackOut, now: datetime,
-) -> Stored:  # fmt: skip
-    answered = answers.find(session, ticket, now)
-    if answered:
-        return answered
-    row = own_booking(session, principal, booking_id, for_update=True)
-    apply(session, row, event, now, cost=cost)
-    with context.cache.open(now) as market:
-        currency, simulated = market.curves.book.tariff.currency, market.pool.simulated
-    view = booking_view(session, row, currency, simulated=simulated)
-    stored = Stored(200, view.model_dump(mode="json"))
-    answers.keep(session, ticket, stored, now)
-    return stored
+def _answered_meanwhile(context: Context, ticket: Ticket, now: datetime) -> Stored:
+    """A twin of this request was faster: its answer."""
+    with context.database.read() as session:
+        answered = answers.find(session, ticket, now)
+    if answered is None:
+        raise Contention
+    return answered

@@ -13,7 +13,7 @@ from broker.tariffs import parse_tariff
 from broker.views import tariff_view
 from broker.wire.market import TariffView
 from broker.wire.people import Role
-from market.errors import IllegalMove, WindowInPast
+from market.errors import IllegalMove, InvalidTariff, WindowInPast
 
 
 def propose(context: Context, principal: Principal, document: str) -> TariffView:
@@ -44,6 +44,7 @@ def approve(context: Context, principal: Principal, tariff_id: int, from_instant
         row = prices.tariff(session, tariff_id)
         if row.approved_by is not None:
             raise IllegalMove(f"tariff {tariff_id} was approved already; propose another")
+        _keep_currency(session, row)
         row.approved_by, row.in_force_from = principal.id, from_instant or now
         session.add(row)
         events.tell(session, "tariff.approved", subject=str(tariff_id), at=now)
@@ -54,6 +55,16 @@ def approve(context: Context, principal: Principal, tariff_id: int, from_instant
     view = context.database.write(unit)
     context.wake()
     return view
+
+
+def _keep_currency(session: Session, row: TariffRow) -> None:
+    """Budgets and charges are in one currency, so the first approved tariff decides it for good."""
+    first = prices.first_approved(session)
+    if first is None:
+        return
+    kept, wanted = parse_tariff(first.document).currency, parse_tariff(row.document).currency
+    if wanted != kept:
+        raise InvalidTariff(f"this broker's budgets are in {kept}; a tariff in {wanted} cannot come into force")
 
 
 def listed(context: Context, *, before: int | None, limit: int) -> list[TariffView]:

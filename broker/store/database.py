@@ -27,10 +27,11 @@ from market.errors import GputideError, OverBudget
 T = TypeVar("T")
 ATTEMPTS = 10
 _RETRIED_SQLSTATES = frozenset({"40P01", "40001", "55P03"})
+_PLACE_RULES = ("allocation_overlap", "allocation_no_overlap", "allocation_kind")
 
 
 class OverlapRefused(GputideError):
-    """The database refused an allocation: the place is promised to somebody else already."""
+    """The database refused an allocation: the place is promised to somebody else already, or cut otherwise now."""
 
     code = "overlap_refused"
 
@@ -135,7 +136,7 @@ def _is_transient(error: DBAPIError) -> bool:
 def _as_refusal(error: DBAPIError) -> Exception:
     """The refusal that a violated rule stands for; anything else stays what it is: a fault of ours."""
     text = str(error.orig)
-    if "allocation_overlap" in text or "allocation_no_overlap" in text:
+    if any(rule in text for rule in _PLACE_RULES):
         return OverlapRefused()
     if "account_balance" in text:
         return OverBudget()

@@ -9,6 +9,7 @@ one module makes them after every migration (`ensure`) and the broker asserts th
 - transfer, price_book: append-only. tariff: immutable once approved. event: only its number may be set, once.
 - account.balance: moved by the insertion of a transfer, in ascending account order, so that balances cannot drift.
 - booking: a terminal state is final.
+What is final cannot be deleted either: on SQLite a REPLACE is a deletion, and would slip past a rule on UPDATE.
 """
 
 from __future__ import annotations
@@ -38,6 +39,21 @@ SELECT 1 FROM device d WHERE d.id = NEW.device_id
 _TERMINAL = ", ".join(f"'{state}'" for state in sorted(TERMINAL))
 _APPEND_ONLY = ("transfer", "price_book")
 _OVERLAP = "allocation_overlap"
+_UNLIKE = " OR ".join(f"OLD.{column} <> NEW.{column}" for column in ("kind", "subject", "data", "at"))
+_FROZEN = (
+    ("tariff_frozen", "tariff", "OLD.approved_by IS NOT NULL"),
+    (
+        "event_frozen",
+        "event",
+        f"OLD.seq IS NOT NULL OR {_UNLIKE} OR COALESCE(OLD.person_id, '') <> COALESCE(NEW.person_id, '')",
+    ),
+    ("booking_final", "booking", f"OLD.state IN ({_TERMINAL}) AND NEW.state <> OLD.state"),
+)
+_KEPT = (
+    ("tariff_frozen", "tariff", "OLD.approved_by IS NOT NULL"),
+    ("event_frozen", "event", "OLD.seq IS NOT NULL"),
+    ("booking_final", "booking", f"OLD.state IN ({_TERMINAL})"),
+)
 
 
 def _sqlite_trigger(name: str, when: str, condition: str, refusal: str) -> str:
@@ -52,26 +68,25 @@ def _sqlite() -> dict[str, str]:
             when = f"BEFORE {event} ON allocation WHEN NEW.released_at IS NULL AND NEW.thousandths {thousandths}"
             made[name] = _sqlite_trigger(name, when, f"EXISTS ({query.format(own=own)})", _OVERLAP)
         name = f"allocation_kind_{event.lower()}"
-        made[name] = _sqlite_trigger(name, f"BEFORE {event} ON allocation", f"EXISTS ({_KIND})", "allocation_kind")
+        when = f"BEFORE {event} ON allocation WHEN NEW.released_at IS NULL"
+        made[name] = _sqlite_trigger(name, when, f"EXISTS ({_KIND})", "allocation_kind")
     for table in _APPEND_ONLY:
         for event in ("UPDATE", "DELETE"):
             name = f"{table}_no_{event.lower()}"
             made[name] = _sqlite_trigger(name, f"BEFORE {event} ON {table}", "1", f"{table}_append_only")
+    # OR IGNORE would skip a debit that fails the check of its account, and not the credit: so the cap is asked first.
     made["transfer_moves"] = (
         "CREATE TRIGGER transfer_moves AFTER INSERT ON transfer BEGIN"
+        " SELECT RAISE(ABORT, 'account_balance') FROM account"
+        " WHERE id = NEW.debit_id AND kind <> 'grants' AND balance < NEW.amount;"
         " UPDATE account SET balance = balance - NEW.amount WHERE id = NEW.debit_id;"
         " UPDATE account SET balance = balance + NEW.amount WHERE id = NEW.credit_id; END"
     )
     for name, table, condition in _FROZEN:
         made[name] = _sqlite_trigger(name, f"BEFORE UPDATE ON {table}", condition, name)
+    for name, table, condition in _KEPT:
+        made[f"{name}_delete"] = _sqlite_trigger(f"{name}_delete", f"BEFORE DELETE ON {table}", condition, name)
     return made
-
-
-_FROZEN = (
-    ("tariff_frozen", "tariff", "OLD.approved_by IS NOT NULL"),
-    ("event_frozen", "event", "OLD.seq IS NOT NULL OR OLD.kind <> NEW.kind OR OLD.data <> NEW.data"),
-    ("booking_final", "booking", f"OLD.state IN ({_TERMINAL}) AND NEW.state <> OLD.state"),
-)
 
 
 def _function(name: str, body: str) -> str:
@@ -86,8 +101,9 @@ def _postgres() -> dict[str, str]:
     own = "COALESCE(NEW.id, -1)"
     take_device = "UPDATE device SET version = version + 1 WHERE id = NEW.device_id;"
     peak = _refuse_if(f"EXISTS ({_PEAK.format(own=own)})", _OVERLAP)
-    guard = f"{_refuse_if(f'EXISTS ({_KIND})', 'allocation_kind')} "
-    guard += f"IF NEW.released_at IS NULL AND NEW.thousandths > 0 THEN {take_device} {peak} END IF; RETURN NEW;"
+    kind = _refuse_if(f"EXISTS ({_KIND})", "allocation_kind")
+    shared = f"IF NEW.thousandths > 0 THEN {take_device} {peak} END IF;"
+    guard = f"IF NEW.released_at IS NULL THEN {kind} {shared} END IF; RETURN NEW;"
     least, most = "LEAST(NEW.debit_id, NEW.credit_id)", "GREATEST(NEW.debit_id, NEW.credit_id)"
     sign = "CASE WHEN id = NEW.debit_id THEN -NEW.amount ELSE NEW.amount END"
     moves = " ".join(f"UPDATE account SET balance = balance + {sign} WHERE id = {which};" for which in (least, most))
@@ -100,6 +116,8 @@ def _postgres() -> dict[str, str]:
         bodies[f"{table}_no_change"] = (f"BEFORE UPDATE OR DELETE ON {table}", refusal)
     for name, table, condition in _FROZEN:
         bodies[name] = (f"BEFORE UPDATE ON {table}", f"{_refuse_if(condition, name)} RETURN NEW;")
+    for name, table, condition in _KEPT:
+        bodies[f"{name}_delete"] = (f"BEFORE DELETE ON {table}", f"{_refuse_if(condition, name)} RETURN OLD;")
     made = {
         name: f"{_function(name, body)}; CREATE TRIGGER {name} {when} FOR EACH ROW EXECUTE FUNCTION {name}()"
         for name, (when, body) in bodies.items()

@@ -24,6 +24,11 @@ def tariff_in_force(session: Session, now: datetime) -> TariffRow | None:
     return session.exec(query.order_by(col(TariffRow.in_force_from).desc(), col(TariffRow.id).desc())).first()
 
 
+def first_approved(session: Session) -> TariffRow | None:
+    query = select(TariffRow).where(col(TariffRow.approved_by).is_not(None))
+    return session.exec(query.order_by(col(TariffRow.id))).first()
+
+
 def tariffs(session: Session, *, before: int | None, limit: int) -> list[TariffRow]:
     """Tariffs, newest first, older than an id."""
     query = select(TariffRow).order_by(col(TariffRow.id).desc()).limit(limit)

@@ -42,6 +42,7 @@ class CurveView(Answer):
     """The rate of a SKU for each slot from `start` on (`slot_seconds` apart), under one price book."""
 
     sku: str
+    simulated: bool
     tier: Tier
     currency: str
     zone: str
@@ -129,6 +130,7 @@ class ProblemView(Answer):
     detail: str
     code: str
     request_id: str
+    currency: str | None = None
     alternatives: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
     quote: dict[str, Any] | None = None
     back_out: dict[str, Any] | None = None

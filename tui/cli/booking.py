@@ -9,7 +9,7 @@ import typer
 from market.catalog import Tier
 from market.states import BookingState
 from tui.cli import output
-from tui.cli.browse import JsonOption
+from tui.cli.browse import JsonOption, TierOption
 from tui.cli.exits import ExitCode
 
 if TYPE_CHECKING:
@@ -22,8 +22,9 @@ NeedOption = Annotated[str | None, typer.Option("--need", help='What you need, a
 LengthOption = Annotated[str | None, typer.Option("--for", help="How long, as 4h, 90m or 2 days.")]
 AtOption = Annotated[str | None, typer.Option("--at", help='When it starts, as "tomorrow 9:00"; now if not said.')]
 ByOption = Annotated[str | None, typer.Option("--by", help="Finish by then, starting whenever it is cheapest.")]
-TierChoice = Annotated[Tier, typer.Option("--tier", help="The contract.")]
-UrgencyOption = Annotated[str, typer.Option(help="With --by, what waiting costs you: now, today or whenever.")]
+UrgencyOption = Annotated[
+    str | None, typer.Option(help="With --by, how soon you would like it: now, today or whenever (if not said).")
+]
 CostCenterOption = Annotated[str | None, typer.Option("--cost-center", help="Who pays; yours if not said.")]
 STATES_HELP = "Only those that are confirmed, active, ended, cancelled, expired, preempted or failed."
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask; for scripts.")]
@@ -35,8 +36,8 @@ def quote(
     length: LengthOption = None,
     at: AtOption = None,
     by: ByOption = None,
-    tier: TierChoice = Tier.STANDARD,
-    urgency: UrgencyOption = "whenever",
+    tier: TierOption = None,
+    urgency: UrgencyOption = None,
     cost_center: CostCenterOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -60,8 +61,8 @@ def book(
     length: LengthOption = None,
     at: AtOption = None,
     by: ByOption = None,
-    tier: TierChoice = Tier.STANDARD,
-    urgency: UrgencyOption = "whenever",
+    tier: TierOption = None,
+    urgency: UrgencyOption = None,
     cost_center: CostCenterOption = None,
     yes: YesOption = False,
     json: JsonOption = False,
@@ -73,7 +74,7 @@ def book(
         if quote_id is None:
             request = _request(here, need, length, at, by, tier=tier, urgency=urgency, cost_center=cost_center)
             plan = here.client.quote(request)
-        elif any(given is not None for given in (need, length, at, by, cost_center)):
+        elif any(given is not None for given in (need, length, at, by, tier, urgency, cost_center)):
             raise typer.BadParameter("give a quote or what you need, not both", param_hint="QUOTE_ID")
         else:
             plan = here.client.quote_by_id(quote_id)
@@ -135,8 +136,8 @@ def _request(
     at: str | None,
     by: str | None,
     *,
-    tier: Tier,
-    urgency: str,
+    tier: Tier | None,
+    urgency: str | None,
     cost_center: str | None,
 ) -> QuoteRequest:
     from broker.wire.quotes import QuoteRequest
@@ -146,14 +147,16 @@ def _request(
     if need is None or length is None:
         missing = "--need" if need is None else "--for"
         raise typer.BadParameter('say what and how long: --need "4 x A100 40GB" --for 4h', param_hint=missing)
+    if urgency is not None and by is None:
+        raise typer.BadParameter("it chooses among the starts before a deadline: say --by", param_hint="--urgency")
     moment = now()
     return QuoteRequest(
         need=need,
         seconds=parse_length(length),
-        tier=tier,
+        tier=tier or Tier.STANDARD,
         start=parse_when(at, now=moment, zone=here.zone) if at else None,
         finish_by=parse_when(by, now=moment, zone=here.zone, later=True) if by else None,
-        urgency=urgency,
+        urgency=urgency or "whenever",
         cost_center=cost_center or here.credentials.cost_center,
     )
 
