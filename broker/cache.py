@@ -22,6 +22,7 @@ from broker.tariffs import parse_tariff
 from broker.wire.errors import NotReady
 from market.board import Allocation, Board
 from market.catalog import PPM
+from market.errors import Refused
 from market.instants import HORIZON_SLOTS, slot_of
 from market.pricing import ModelLoad, PriceBook, PriceCurves
 from market.quoting import Snapshot
@@ -81,10 +82,10 @@ class MarketCache:
             first = slot_of(now)
             if not self._read_pool(session, first):
                 return
-            self._board = self._pristine(first)
-            self._known = bookings.live_allocations(session, first)
-            for each in chain.from_iterable(self._known.values()):
-                self._board.promise(each)
+            known, board = bookings.live_allocations(session, first), self._pristine(first)
+            for each in chain.from_iterable(known.values()):
+                board.promise(each)
+            self._known, self._board = known, board
             number = prices.latest_book_number(session)
             if number > (self._curves.book.number if self._curves else 0):
                 row = prices.book(session, number)
@@ -112,12 +113,12 @@ class MarketCache:
         with self._lock:
             if self._board is None or booking_id in self._known or booking_id in self._gone:
                 return
-            if all(self._board.fits(each) for each in allocations):
-                self._known[booking_id] = allocations
+            self._known[booking_id] = allocations
+            try:
                 for each in allocations:
                     self._board.promise(each)
-            else:
-                self._board = None
+            except Refused:
+                self._board = None  # something known here is no longer so: the next who asks reads it anew
 
     def released(self, booking_id: str) -> None:
         """Applies the end of a booking that was committed."""

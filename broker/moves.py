@@ -120,12 +120,20 @@ def apply(
 
 
 def _settle(session: Session, row: BookingRow, charged: int, now: datetime) -> None:
-    """Captures what is charged and releases the rest; releases come first, since they take the lower accounts."""
+    """Captures what is charged, the first period's hold first, and releases the rest.
+
+    Accounts are taken in ascending order as in `authorise`, whatever the order of their periods; releases come before
+    captures, since they take the lower accounts.
+    """
     rows = ledger.holds_of(session, row.id)
     settled = settle_all([Hold(each.authorised, each.captured, each.released) for each in rows], charged)
+    moves: list[tuple[int, ledger.BudgetAccounts, HoldRow, Hold]] = []
     for hold, after in zip(rows, settled, strict=True):
         accounts = ledger.budget(session, hold.cost_center_id, hold.period_start)
         assert accounts is not None
+        assert accounts.budget.id is not None
+        moves.append((accounts.budget.id, accounts, hold, after))
+    for _, accounts, hold, after in sorted(moves, key=lambda each: each[0]):
         for credit, amount, reason in (
             (accounts.budget, after.released - hold.released, TransferReason.RELEASE),
             (accounts.revenue, after.captured - hold.captured, TransferReason.CAPTURE),

@@ -45,6 +45,7 @@ class Tier(StrEnum):
     SPOT = "spot"
 
 
+ISOLATION_RANK = {isolation: rank for rank, isolation in enumerate(Isolation)}
 TIERS_BY_PRICE = (Tier.SPOT, Tier.ECONOMY, Tier.STANDARD, Tier.CRITICAL)
 TIERS_SOLD = frozenset({Tier.STANDARD, Tier.ECONOMY})
 
@@ -128,9 +129,9 @@ def shape_thousandths(model: DeviceModel, shape: str) -> int:
         return WHOLE
     if shape in NAMED_FRACTIONS:
         return NAMED_FRACTIONS[shape]
-    if match := re.fullmatch(r"0\.(\d{1,3})", shape):
+    if match := re.fullmatch(r"0\.(\d{1,3})", shape, re.ASCII):
         thousandths = int(match[1].ljust(3, "0"))
-    elif match := re.fullmatch(r"(\d{1,4})gb", shape.lower()):
+    elif match := re.fullmatch(r"(\d{1,4})gb", shape.lower(), re.ASCII):
         thousandths = -(-int(match[1]) * WHOLE // model.memory_gb)
     else:
         raise InvalidShape(f"{model.name} has no shape {shape!r}; try full, half, 0.470, 10GB or a MIG profile")

@@ -14,8 +14,9 @@ from enum import StrEnum
 import numpy as np
 
 from market.board import Board
-from market.catalog import PPM, TIERS_SOLD, Footprint, Pool, Sku, Tier
+from market.catalog import ISOLATION_RANK, PPM, TIERS_SOLD, Footprint, Pool, Sku, Tier
 from market.errors import (
+    BeyondHorizon,
     DeadlineNeeded,
     DeadlineTooSoon,
     InvalidLength,
@@ -44,6 +45,8 @@ from market.proposals import Proposal, ProposalKind
 
 LEAST_SECONDS = 300
 MOST_SECONDS = HORIZON_SLOTS * SLOT_SECONDS
+FARTHEST_START = timedelta(seconds=MOST_SECONDS + SLOTS_A_DAY * SLOT_SECONDS)
+"""A day past the horizon, so that the price book says where prices end; beyond it nothing is computed."""
 
 
 class Urgency(StrEnum):
@@ -102,7 +105,7 @@ def plan(request: Request, snapshot: Snapshot, now: datetime) -> Plan:
     ]
     if not found:
         raise NoCapacity(_nothing_free(request), nearest(request, snapshot, skus, earliest))
-    found.sort(key=lambda pair: (pair[0], pair[1].window.start, pair[1].sku))
+    found.sort(key=lambda pair: (pair[0], pair[1].window.start, _isolation(snapshot, pair[1].sku), pair[1].sku))
     chosen = found[0][1]
     taken = snapshot.pool.footprint(chosen.sku)
     others = [replace(each, kind=ProposalKind.OTHER_SKU) for _, each in found[1:3]]
@@ -116,6 +119,8 @@ def check_request(request: Request, now: datetime) -> None:
     check_tier(request.tier)
     if request.start is not None and require_utc(request.start) < now:
         raise WindowInPast(f"{request.start.isoformat()} is past; it is {now.isoformat()} now")
+    if request.start is not None and require_utc(request.start) > now + FARTHEST_START:
+        raise BeyondHorizon(f"{request.start.isoformat()} is more than 14 days away; ask for a start before that")
     if request.finish_by is None:
         if request.tier is Tier.ECONOMY:
             raise DeadlineNeeded
@@ -257,6 +262,11 @@ def _waiting_cost(request: Request, snapshot: Snapshot, proposal: Proposal, earl
     delay = (proposal.window.start - earliest) // timedelta(seconds=1)
     base = _slice_base(snapshot, proposal.sku) * WAITING_PPM[request.urgency] // PPM
     return delay * base // 3600 * request.seconds * request.need.count // 3600
+
+
+def _isolation(snapshot: Snapshot, sku: Sku) -> int:
+    """At the same price a slice with stronger walls is the better one."""
+    return ISOLATION_RANK[snapshot.pool.footprint(sku).isolation]
 
 
 def _slice_base(snapshot: Snapshot, sku: Sku) -> int:

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request, Response
 
 from broker.api.deps import BuyerDep, ContextDep, PrincipalDep, TicketDep, answer_once
-from broker.api.pages import Cursor, Limit, pack, page, unpack
+from broker.api.pages import ROW_ID, Cursor, Limit, pack, page, unpack
 from broker.moves import own_booking
 from broker.services import back_out, book, cancel, quote
 from broker.store import bookings
@@ -19,7 +19,7 @@ from market.errors import GputideError
 from market.states import BookingState
 
 router = APIRouter(tags=["bookings"])
-RowId = Annotated[str, Path(max_length=64, pattern=r"^[a-z0-9_]+$")]
+RowId = Annotated[str, Path(max_length=64, pattern=ROW_ID)]
 
 
 @router.post("/quotes", status_code=201)

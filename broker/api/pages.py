@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Annotated, TypeVar
 
 from fastapi import Path, Query
 
-from market.errors import InvalidRequest
+from market.errors import InvalidInstant, InvalidRequest, NaiveInstant
+from market.instants import require_utc
 
 T = TypeVar("T")
 
 Cursor = Annotated[str | None, Query(max_length=200, pattern=r"^[^\x00]*$")]
+ROW_ID = r"^[a-z0-9_]+$"
 Limit = Annotated[int, Query(ge=1, le=200)]
 Number = Annotated[int, Path(ge=1, le=2**62)]
 
@@ -51,9 +54,9 @@ def unpack(cursor: str | None) -> tuple[datetime, str] | None:
         return None
     try:
         at, row_id = base64.urlsafe_b64decode(cursor.encode("ascii")).decode("ascii").split(" ")
-        instant = datetime.fromisoformat(at)
-    except (ValueError, binascii.Error, UnicodeError):
+        instant = require_utc(datetime.fromisoformat(at))
+    except (ValueError, binascii.Error, UnicodeError, NaiveInstant, InvalidInstant):
         raise InvalidCursor from None
-    if instant.tzinfo is None:
+    if re.fullmatch(ROW_ID, row_id) is None:
         raise InvalidCursor
     return instant, row_id

@@ -20,7 +20,7 @@ from broker.wire.errors import Contention, NotFound, QuoteExpired, QuoteUsed
 from broker.wire.quotes import QuoteRequest, QuoteView
 from market.board import Allocation
 from market.catalog import Sku
-from market.errors import NoCapacity
+from market.errors import NoCapacity, Refused
 from market.instants import Window, whole_second
 from market.needs import parse_need
 from market.placement import place
@@ -44,22 +44,23 @@ def book(context: Context, principal: Principal, quote_id: str, ticket: Ticket) 
         quote = _bookable(session, principal, quote_id, now)
     offer = _Offer(quote, QuoteView.model_validate(quote.view), now)
     for _ in range(PLACE_ATTEMPTS):
-        allocations = _place(context, offer)
         try:
-            return _commit(context, offer, allocations, ticket)
+            return _commit(context, offer, _place(context, offer), ticket)
         except OverlapRefused:
             context.cache.refresh(now)
         except Duplicate:
-            return _answered_meanwhile(context, ticket, now)
+            return _answered_meanwhile(context, ticket, now, QuoteUsed())
+        except Refused as refusal:
+            return _answered_meanwhile(context, ticket, now, refusal)
     raise Contention
 
 
-def _answered_meanwhile(context: Context, ticket: Ticket, now: datetime) -> Stored:
-    """A twin of this request was faster: its answer, or `QuoteUsed` if it had another key."""
+def _answered_meanwhile(context: Context, ticket: Ticket, now: datetime, refusal: Refused) -> Stored:
+    """The answer of a twin of this request that was faster, and took what is refused here; else the refusal."""
     with context.database.read() as session:
         answered = answers.find(session, ticket, now)
     if answered is None:
-        raise QuoteUsed
+        raise refusal
     return answered
 
 

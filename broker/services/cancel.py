@@ -47,10 +47,10 @@ def _leave(context: Context, principal: Principal, booking_id: str, ticket: Tick
         currency, simulated = market.curves.book.tariff.currency, market.pool.simulated
 
     def unit(session: Session) -> Stored:
-        answered = answers.find(session, ticket, now)
+        row = own_booking(session, principal, booking_id, for_update=True)
+        answered = answers.find(session, ticket, now)  # a twin may have ended while the row was waited for
         if answered:
             return answered
-        row = own_booking(session, principal, booking_id, for_update=True)
         apply(session, row, event, now, cost=cost)
         view = booking_view(session, row, currency, simulated=simulated)
         stored = Stored(200, view.model_dump(mode="json"))

@@ -53,8 +53,13 @@ class Database:
 
     @contextmanager
     def read(self) -> Generator[Session]:
-        """A session that only reads: closing it rolls back, and what was loaded stays readable."""
+        """A session that only reads, one state of the database however many its queries (on SQLite as it comes).
+
+        Closing it rolls back, and what was loaded stays readable.
+        """
         with Session(self.engine, expire_on_commit=False) as session:
+            if not self.is_sqlite:
+                session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
             yield session
 
     def read_value(self, query: Callable[[Session], T]) -> T:

@@ -56,6 +56,7 @@ def curve(
         if json:
             output.emit_json(view)
             return
+        _warn_if_simulated(view.simulated)
         output.emit(curve_lines(view, at.zone, output.width()))
 
 

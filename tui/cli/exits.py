@@ -115,7 +115,7 @@ def _alternatives(problem: ProblemView) -> list[str]:
     zone = zone_without_broker()
     return [
         f"The nearest that can be had (times in {zone.key}):",
-        *alternative_lines(nearest, zone, now(), currency=None),
+        *alternative_lines(nearest, zone, now(), currency=problem.currency),
     ]
 
 

@@ -181,6 +181,7 @@ def curve(slots: int = 96, start: datetime = datetime(2026, 12, 1, 17, tzinfo=UT
     """Falls from the evening to a valley at night and rises in the morning, a price each slot."""
     shape = [abs((at * 15 / 60 + 12) % 24 - 20) / 20 for at in range(slots)]
     return CurveView(
+        simulated=True,
         sku="a100-40g/full",
         tier=Tier.STANDARD,
         currency="EUR",
