@@ -13,6 +13,8 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.concurrency import run_in_threadpool
 
 from broker.api import bookings, events, market, people, problems
+from broker.api.limits import MAX_BODY, BodyLimit
+from broker.api.news import News
 from broker.cache import MarketCache
 from broker.clock import FileClock, SystemClock
 from broker.context import Context
@@ -27,7 +29,7 @@ from broker.wire.errors import VersionMismatch
 from broker.wire.versions import API_PREFIX, API_VERSION, REQUEST_ID_HEADER, VERSION_HEADER, speaks
 
 Next = Callable[[Request], Awaitable[Response]]
-MAX_BODY = 1_000_000
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 def build(settings: Settings) -> Context:
@@ -44,34 +46,36 @@ def create_app(context: Context, *, loops: bool = True) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-        app.state.news, app.state.stopping = asyncio.Condition(), asyncio.Event()
-        loop = asyncio.get_running_loop()
-        keeper = Keeper(context, metrics, lambda: asyncio.run_coroutine_threadsafe(_announce(app), loop) and None)
+        news, loop = News(), asyncio.get_running_loop()
+        app.state.news = news
+        keeper = Keeper(context, metrics, lambda: asyncio.run_coroutine_threadsafe(news.publish(), loop) and None)
         app.state.context = replace(context, wake=keeper.wake)
         if loops:
             await run_in_threadpool(keeper.turn)
             keeper.start()
         yield
-        app.state.stopping.set()
-        await _announce(app)
+        await news.close()
         if loops:
             await run_in_threadpool(keeper.stop)
 
-    app = FastAPI(title="gputide", version=API_VERSION, lifespan=lifespan, openapi_url=f"{API_PREFIX}/openapi.json")
+    # A redirect names the scheme that the broker speaks, which behind a proxy is not the one that the client should.
+    app = FastAPI(
+        title="gputide",
+        version=API_VERSION,
+        lifespan=lifespan,
+        openapi_url=f"{API_PREFIX}/openapi.json",
+        redirect_slashes=False,
+    )
     app.state.context, app.state.metrics = context, metrics
     problems.install(app)
     app.middleware("http")(_each_request)
+    app.add_middleware(BodyLimit)
     _add_operations(app, metrics)
-    api = APIRouter(prefix=API_PREFIX)
+    api = APIRouter(prefix=API_PREFIX, responses=problems.DECLARED)
     for room in (market, bookings, people, events):
         api.include_router(room.router)
     app.include_router(api)
     return app
-
-
-async def _announce(app: FastAPI) -> None:
-    async with app.state.news:
-        app.state.news.notify_all()
 
 
 async def _each_request(request: Request, call_next: Next) -> Response:
@@ -83,8 +87,9 @@ async def _each_request(request: Request, call_next: Next) -> Response:
     response.headers[VERSION_HEADER] = API_VERSION
     route = getattr(request.scope.get("route"), "path", "none")
     metrics: Metrics = request.app.state.metrics
-    metrics.requests.labels(request.method, route, response.status_code).inc()
-    metrics.seconds.labels(request.method, route).observe(time.perf_counter() - started)
+    method = request.method if request.method in METHODS else "other"  # a label must not be what anybody may write
+    metrics.requests.labels(method, route, response.status_code).inc()
+    metrics.seconds.labels(method, route).observe(time.perf_counter() - started)
     return response
 
 
@@ -94,19 +99,18 @@ async def _checked(request: Request, call_next: Next) -> Response:
         detail = f"this broker speaks {API_VERSION}, the client {client[:20]!r}; upgrade the older one"
         return problems.respond(problems.problem_of(VersionMismatch(detail), request))
     length = request.headers.get("content-length", "0")
-    if not length.isdigit() or int(length) > MAX_BODY:
+    if not length.isascii() or not length.isdigit() or int(length[:20]) > MAX_BODY:
         return problems.respond(problems.too_large(request))
     return await call_next(request)
 
 
 def _add_operations(app: FastAPI, metrics: Metrics) -> None:
-    @app.get("/healthz", tags=["operations"])
+    @app.get("/healthz", tags=["operations"], responses=problems.DECLARED)
     def healthz(request: Request) -> dict[str, str]:
         """Whether the broker can sell: 200 with its version, else 503 with what is missing."""
         context: Context = request.app.state.context
+        context.database.assert_answers()
         with context.cache.open(context.now()):
-            pass
-        with context.database.read():
             return {"status": "ok", "version": VERSION}
 
     @app.get("/metrics", tags=["operations"], include_in_schema=False)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 
@@ -32,6 +33,14 @@ BOARD_SLOTS = HORIZON_SLOTS + 96
 PRICED_SLOTS = HORIZON_SLOTS + 8
 REPRICE_PPM = 2 * PPM // 100
 """A slot whose promised load has moved by two points makes a price book stale."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolFacts:
+    """The currency of all amounts, and whether the pool is a simulated one."""
+
+    currency: str
+    simulated: bool
 
 
 class MarketCache:
@@ -135,11 +144,13 @@ class MarketCache:
             if self._curves is None or self._curves.book.number < book.number:
                 self._curves = PriceCurves(book)
 
-    @property
-    def currency(self) -> str | None:
-        """The currency of prices and budgets, None before the first price book."""
+    def facts(self, now: datetime) -> PoolFacts:
+        """What is said with every amount; it needs a pool and a price book, however old (`NotReady`)."""
         with self._lock:
-            return self._curves.book.tariff.currency if self._curves else None
+            board = self.board(now)
+            if self._curves is None:
+                raise NotReady
+            return PoolFacts(self._curves.book.tariff.currency, board.pool.simulated)
 
     def is_behind(self, revision: int, book_number: int) -> bool:
         """Whether the store has a pool or a price book that this cache has not."""

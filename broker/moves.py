@@ -22,10 +22,12 @@ from market.ledger import Hold, TransferReason, settle_all, split_by_period
 from market.states import BookingEvent, BookingState, HoldEffect, move
 
 
-def own_booking(session: Session, principal: Principal, booking_id: str, *, for_update: bool = False) -> BookingRow:
-    """A booking that this person may see; somebody else's does not exist for them (`NotFound`)."""
+def own_booking(
+    session: Session, principal: Principal, booking_id: str, *, to_leave: bool = False, for_update: bool = False
+) -> BookingRow:
+    """A booking that this person may see, or leave; somebody else's does not exist for them (`NotFound`)."""
     row = bookings.booking(session, booking_id, for_update=for_update)
-    if row is None or not (row.person_id == principal.id or (principal.sees_everybody and not for_update)):
+    if row is None or not (row.person_id == principal.id or (principal.sees_everybody and not to_leave)):
         raise NotFound(f"no booking {booking_id} of yours")
     return row
 

@@ -71,10 +71,10 @@ def list_bookings(
 ) -> BookingPage:
     """Bookings, newest first: one's own, or everybody's for roles that may see them."""
     person_id = None if everybody and principal.sees_everybody else principal.id
-    currency, simulated = _pool_facts(context)
+    facts = context.cache.facts(context.now())
     with context.database.read() as session:
         rows = bookings.bookings(session, person_id=person_id, state=state, before=unpack(cursor), limit=limit + 1)
-        views = [booking_view(session, row, currency, simulated=simulated) for row in rows]
+        views = [booking_view(session, row, facts.currency, simulated=facts.simulated) for row in rows]
     items, following = page(views, limit, lambda view: pack(view.booked_at, view.id))
     return BookingPage(items=items, next_cursor=following)
 
@@ -82,10 +82,10 @@ def list_bookings(
 @router.get("/bookings/{booking_id}")
 def get_booking(context: ContextDep, principal: PrincipalDep, booking_id: RowId) -> BookingView:
     """One booking."""
-    currency, simulated = _pool_facts(context)
+    facts = context.cache.facts(context.now())
     with context.database.read() as session:
         row = own_booking(session, principal, booking_id)
-        return booking_view(session, row, currency, simulated=simulated)
+        return booking_view(session, row, facts.currency, simulated=facts.simulated)
 
 
 @router.get("/bookings/{booking_id}/back-out")
@@ -116,8 +116,3 @@ def give_back_booking(
 ) -> Response:
     """Leaves a booking before its start at what that costs now."""
     return answer_once(request, ticket(None), lambda given: cancel.give_back(context, principal, booking_id, given))
-
-
-def _pool_facts(context: ContextDep) -> tuple[str, bool]:
-    with context.cache.open(context.now()) as market:
-        return market.curves.book.tariff.currency, market.pool.simulated

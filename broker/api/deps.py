@@ -8,10 +8,9 @@ from collections.abc import Callable
 from typing import Annotated
 
 from fastapi import Depends, Header, Request, Response
-from fastapi.responses import JSONResponse
 from sqlmodel import Session
 
-from broker.api.problems import problem_of
+from broker.api.problems import MEDIA_TYPE, problem_of
 from broker.context import Context, Principal
 from broker.services.people import authenticate
 from broker.store import answers
@@ -51,7 +50,7 @@ BuyerDep = Annotated[Principal, Depends(buyer_of)]
 
 
 def ticket_of(
-    request: Request, principal: BuyerDep, key: Annotated[str | None, Header(alias=IDEMPOTENCY_HEADER)] = None
+    request: Request, principal: PrincipalDep, key: Annotated[str | None, Header(alias=IDEMPOTENCY_HEADER)] = None
 ) -> Callable[[object], Ticket]:
     """Makes the ticket of a request from its body (`IdempotencyMissing` without a usable key)."""
     if not key or len(key) > MAX_KEY or not key.isprintable() or not key.isascii():
@@ -83,7 +82,7 @@ def answer_once(
         problem = problem_of(enrich(error) if enrich else error, request)
         if not isinstance(error, Refused) and problem.status != 410:
             raise
-        return _respond(_keep_refusal(context, ticket, Stored(problem.status, problem.model_dump(mode="json"))))
+        return _respond(_keep_refusal(context, ticket, Stored(problem.status, problem.model_dump(mode="json", exclude_none=True))))
 
 
 def _keep_refusal(context: Context, ticket: Ticket, refusal: Stored) -> Stored:
@@ -103,5 +102,7 @@ def _keep_refusal(context: Context, ticket: Ticket, refusal: Stored) -> Stored:
 
 
 def _respond(stored: Stored) -> Response:
-    media = "application/problem+json" if stored.status >= 400 else "application/json"
-    return JSONResponse(stored.body, status_code=stored.status, media_type=media)
+    """The first answer and a repeated one are the same bytes: keys are sorted as the store keeps them."""
+    media = MEDIA_TYPE if stored.status >= 400 else "application/json"
+    text = json.dumps(stored.body, sort_keys=True, separators=(",", ":"))
+    return Response(text, status_code=stored.status, media_type=media)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request
@@ -11,9 +12,10 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
 from broker.api.deps import ContextDep, PrincipalDep
+from broker.api.news import News
 from broker.api.pages import number_of
 from broker.context import Context, Principal
-from broker.store import events
+from broker.store import events, people
 from broker.wire.market import EventView
 
 router = APIRouter(tags=["events"])
@@ -41,22 +43,20 @@ async def stream(
 async def _follow(
     request: Request, context: Context, principal: Principal, seq: int, *, follow: bool
 ) -> AsyncIterator[ServerSentEvent]:
-    news: asyncio.Condition = request.app.state.news
+    news: News = request.app.state.news
     yield ServerSentEvent(id=str(seq))  # a cut before the first event resumes from here, too
     while True:
+        edition = news.edition
         found = await run_in_threadpool(_after, context, principal, seq)
-        for view in found:
+        for view in found or ():
             seq = view.seq
             yield ServerSentEvent(view.model_dump_json(), event=view.kind, id=str(view.seq))
         if found:
             continue
-        if not follow or request.app.state.stopping.is_set():
+        if found is None or news.closed or not follow:
             return
-        async with news:
-            try:
-                await asyncio.wait_for(news.wait(), LOOK_EVERY_S)
-            except TimeoutError:
-                continue
+        with suppress(TimeoutError):
+            await asyncio.wait_for(news.beyond(edition), LOOK_EVERY_S)
 
 
 def _last(context: Context) -> int:
@@ -64,8 +64,12 @@ def _last(context: Context) -> int:
         return events.last_number(session)
 
 
-def _after(context: Context, principal: Principal, seq: int) -> list[EventView]:
-    person_id = None if principal.sees_everybody else principal.id
+def _after(context: Context, principal: Principal, seq: int) -> list[EventView] | None:
+    """The next events that this token may see now; None once it has expired or was revoked."""
     with context.database.read() as session:
+        alive = people.by_token_digest(session, principal.token.digest, context.now())
+        if alive is None:
+            return None
+        person_id = None if Principal(*alive).sees_everybody else principal.id
         rows = events.after(session, seq, person_id=person_id)
     return [EventView(seq=row.seq or 0, kind=row.kind, at=row.at, subject=row.subject, data=row.data) for row in rows]

@@ -38,8 +38,7 @@ def me(context: ContextDep, principal: PrincipalDep) -> Me:
     with context.database.read() as session:
         organisation = people.organisation(session)
         usable = people.cost_centers_of(session, principal.id)
-    with context.cache.open(context.now()) as market:
-        currency, simulated = market.curves.book.tariff.currency, market.pool.simulated
+    facts = context.cache.facts(context.now())
     if organisation is None:
         raise NotReady
     default = next((row.name for row in usable if row.id == principal.person.default_cost_center_id), None)
@@ -48,11 +47,11 @@ def me(context: ContextDep, principal: PrincipalDep) -> Me:
         role=principal.role,
         scopes=[Scope(each) for each in principal.token.scopes],
         organisation=organisation.name,
-        currency=currency,
+        currency=facts.currency,
         zone=organisation.zone,
         default_cost_center=default,
         broker_version=VERSION,
-        simulated=simulated,
+        simulated=facts.simulated,
     )
 
 

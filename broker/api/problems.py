@@ -12,15 +12,29 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from broker.context import Context
+from broker.api.limits import TOO_LARGE
 from broker.telemetry import redact
 from broker.views import proposal_view
 from broker.wire.errors import status_of
 from broker.wire.market import ProblemView
 from market.errors import GputideError, Refused
 
-_HTTP_CODES = {404: "not_found", 405: "method_not_allowed", 413: "too_large"}
+_HTTP_CODES = {400: "invalid_request", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
+_MAX_WHERE = 100
 _CODES_OF_TYPES = {"timezone_aware": "naive_instant"}
 _log = structlog.get_logger()
+
+
+def _declared(description: str) -> dict[str, Any]:
+    return {"description": description, "content": {MEDIA_TYPE: {"schema": ProblemView.model_json_schema()}}}
+
+
+MEDIA_TYPE = "application/problem+json"
+DECLARED: dict[int | str, dict[str, Any]] = {
+    "4XX": _declared("Refused; `code` says why, and nothing was changed."),
+    "503": _declared("The broker cannot serve this now; nothing was changed."),
+}
+"""What every route may answer beside its own, for the OpenAPI document."""
 
 
 def install(app: FastAPI) -> None:
@@ -50,16 +64,16 @@ def problem_of(error: GputideError, request: Request) -> ProblemView:
 
 def respond(problem: ProblemView, headers: Mapping[str, str] | None = None) -> JSONResponse:
     body = problem.model_dump(mode="json", exclude_none=True)
-    return JSONResponse(body, problem.status, headers, media_type="application/problem+json")
+    return JSONResponse(body, problem.status, headers, media_type=MEDIA_TYPE)
 
 
-def _currency(request: Request) -> str | None:
+def _currency(request: Request) -> str:
     context: Context = request.app.state.context
-    return context.cache.currency
+    return context.cache.facts(context.now()).currency
 
 
 def too_large(request: Request) -> ProblemView:
-    return _problem(request, status=413, code="too_large", detail="a request body has at most 1,000,000 bytes")
+    return _problem(request, status=413, code="too_large", detail=TOO_LARGE)
 
 
 def _problem(request: Request, *, status: int, code: str, detail: str, **more: Any) -> ProblemView:
@@ -82,10 +96,15 @@ async def _refused(request: Request, error: Exception) -> JSONResponse:
 
 async def _malformed(request: Request, error: Exception) -> JSONResponse:
     found = cast("Sequence[dict[str, Any]]", cast("RequestValidationError", error).errors())
-    faults = [{"where": ".".join(str(part) for part in each["loc"]), "what": each["msg"]} for each in found]
+    faults = [{"where": _where(each["loc"]), "what": redact(each["msg"])} for each in found[:20]]
     code = next((_CODES_OF_TYPES[each["type"]] for each in found if each["type"] in _CODES_OF_TYPES), "invalid_request")
     detail = "; ".join(f"{each['where']}: {each['what']}" for each in faults[:3])
     return respond(_problem(request, status=422, code=code, detail=redact(detail), errors=faults))
+
+
+def _where(place: Sequence[object]) -> str:
+    """Where a fault is. The name of an unknown field is whatever the client wrote, so it is cut and struck out."""
+    return redact(".".join(str(part)[:_MAX_WHERE] for part in place))
 
 
 async def _http(request: Request, error: Exception) -> JSONResponse:

@@ -15,13 +15,11 @@ def back_out(context: Context, principal: Principal, booking_id: str) -> BackOut
         row = own_booking(session, principal, booking_id)
     move(BookingState(row.state), BookingEvent.CANCEL)
     cost = back_out_now(context, row, now)
-    with context.cache.open(now) as market:
-        currency = market.curves.book.tariff.currency
     return BackOutView(
         booking_id=row.id,
         free=cost.free,
         charged=cost.charged,
         fee=cost.fee,
         released=row.total - cost.charged,
-        currency=currency,
+        currency=context.cache.facts(now).currency,
     )

@@ -140,7 +140,7 @@ def _commit(context: Context, offer: _Offer, allocations: tuple[Allocation, ...]
         return stored
 
     stored = context.database.write(unit, Work.BOOK)
-    if stored.body["id"] == row.id:
+    if stored.body.get("id") == row.id:  # a twin's answer may also be a refusal
         context.cache.promised(row.id, allocations)
         context.wake()
     return stored

@@ -37,22 +37,21 @@ def _leave(context: Context, principal: Principal, booking_id: str, ticket: Tick
         answered = answers.find(session, ticket, now)
         if answered:
             return answered
-        row = own_booking(session, principal, booking_id)
+        row = own_booking(session, principal, booking_id, to_leave=True)
     event = BookingEvent.CANCEL if work is Work.CANCEL else BookingEvent.GIVE_BACK
     move(BookingState(row.state), event)
     cost = back_out_now(context, row, now)
     if work is Work.CANCEL and not cost.free:
         raise BackOutNotFree
-    with context.cache.open(now) as market:
-        currency, simulated = market.curves.book.tariff.currency, market.pool.simulated
+    facts = context.cache.facts(now)
 
     def unit(session: Session) -> Stored:
-        row = own_booking(session, principal, booking_id, for_update=True)
+        row = own_booking(session, principal, booking_id, to_leave=True, for_update=True)
         answered = answers.find(session, ticket, now)  # a twin may have ended while the row was waited for
         if answered:
             return answered
         apply(session, row, event, now, cost=cost)
-        view = booking_view(session, row, currency, simulated=simulated)
+        view = booking_view(session, row, facts.currency, simulated=facts.simulated)
         stored = Stored(200, view.model_dump(mode="json"))
         answers.keep(session, ticket, stored, now)
         return stored
@@ -61,8 +60,9 @@ def _leave(context: Context, principal: Principal, booking_id: str, ticket: Tick
         stored = context.database.write(unit, work)
     except Duplicate:
         return _answered_meanwhile(context, ticket, now)
-    context.cache.released(booking_id)
-    context.wake()
+    if stored.status == 200:  # a twin's answer may also be a refusal
+        context.cache.released(booking_id)
+        context.wake()
     return stored
 
 

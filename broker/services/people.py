@@ -168,12 +168,7 @@ def _cost_center_view(context: Context, session: Session, row: CostCenterRow, at
     owner = session.get(PersonRow, row.owner_id)
     assert owner is not None
     accounts = ledger.budget(session, row.id, period.start)
-    return cost_center_view(row, owner.name, _currency(context), period, accounts)
-
-
-def _currency(context: Context) -> str:
-    with context.cache.open(context.now()) as market:
-        return market.curves.book.tariff.currency
+    return cost_center_view(row, owner.name, context.cache.facts(context.now()).currency, period, accounts)
 
 
 def _month(context: Context, at: datetime) -> Window:

@@ -14,6 +14,7 @@ from broker.views import tariff_view
 from broker.wire.market import TariffView
 from broker.wire.people import Role
 from market.errors import IllegalMove, InvalidTariff, WindowInPast
+from market.instants import require_utc
 
 
 def propose(context: Context, principal: Principal, document: str) -> TariffView:
@@ -37,7 +38,7 @@ def approve(context: Context, principal: Principal, tariff_id: int, from_instant
     """Puts a proposed tariff in force from an instant on, now or later; accepted quotes keep their rate."""
     principal.need_role(Role.OPERATOR)
     now = context.now()
-    if from_instant is not None and from_instant < now:
+    if from_instant is not None and require_utc(from_instant) < now:
         raise WindowInPast("a tariff comes into force now or later, never in the past")
 
     def unit(session: Session) -> TariffView:

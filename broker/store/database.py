@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from sqlite3 import Connection as SqliteConnection
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 from sqlmodel import Session
 
 from broker.failpoints import Trip, Work, never
@@ -87,6 +87,13 @@ class Database:
             absent = integrity.missing(connection)
         if absent:
             raise NotReady(f"the database lacks {', '.join(sorted(absent))}; run: gputide-broker migrate")
+
+    def assert_answers(self) -> None:
+        """`NotReady` when the database cannot be read."""
+        try:
+            self.read_value(lambda session: session.connection().execute(text("SELECT number FROM price_book LIMIT 1")))
+        except SQLAlchemyError:
+            raise NotReady("the database does not answer") from None
 
     def close(self) -> None:
         self.engine.dispose()
