@@ -15,7 +15,10 @@ from market.errors import InvalidTariff, NonConvexScarcity, PriceMissing
 from market.instants import zone_named
 
 MINUTES_A_DAY = 24 * 60
-MAX_BASE_RATE = 10**12
+MAX_BASE_RATE = 10**10
+MAX_FACTOR = 10 * PPM
+"""With these bounds the dearest card-hour is 1,000,000, and no product or sum in `pricing` or `quoting` leaves 64 bits,
+not even a fortnight of it summed second by second."""
 DEFAULT_SCARCITY = (
     (0, 600_000),
     (300_000, 800_000),
@@ -69,8 +72,8 @@ class Tariff:
         _check_bands(self.bands)
         _check_scarcity(self.scarcity)
         _check_tiers(self.tiers)
-        if not 0 < self.floor_ppm <= self.cap_ppm <= 100 * PPM:
-            raise InvalidTariff("floor and cap: 0 < floor <= cap <= 100")
+        if not 0 < self.floor_ppm <= self.cap_ppm <= MAX_FACTOR:
+            raise InvalidTariff("floor and cap: 0 < floor <= cap <= 10")
         if not 0 <= self.back_out_fee_ppm <= PPM:
             raise InvalidTariff("back_out_fee lies between 0 and 1")
 
@@ -87,7 +90,7 @@ def _check_base(base: Mapping[str, int]) -> None:
         raise InvalidTariff("a tariff names the base rate of at least one device model")
     for model, rate in base.items():
         if not 0 < rate <= MAX_BASE_RATE:
-            raise InvalidTariff(f"base rate of {model}: above 0 and at most 1,000,000 a card-hour")
+            raise InvalidTariff(f"base rate of {model}: above 0 and at most 10,000 a card-hour")
 
 
 def _check_bands(bands: tuple[Band, ...]) -> None:
@@ -119,5 +122,5 @@ def _check_tiers(tiers: Mapping[Tier, int]) -> None:
     if set(tiers) != set(Tier):
         raise InvalidTariff(f"tiers: a factor for each of {', '.join(Tier)}")
     order = [tiers[tier] for tier in (Tier.SPOT, Tier.ECONOMY, Tier.STANDARD, Tier.CRITICAL)]
-    if order != sorted(order) or order[0] <= 0 or order[-1] > 100 * PPM:
-        raise InvalidTariff("tier factors: 0 < spot <= economy <= standard <= critical <= 100")
+    if order != sorted(order) or order[0] <= 0 or order[-1] > MAX_FACTOR:
+        raise InvalidTariff("tier factors: 0 < spot <= economy <= standard <= critical <= 10")

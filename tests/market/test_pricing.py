@@ -16,13 +16,14 @@ from market.errors import BeyondHorizon, PriceMissing, WindowInPast
 from market.instants import Window, slot_start
 from market.money import charge
 from market.pricing import ModelLoad, PriceCurves, scarcity_ppm
+from market.tariff import MAX_BASE_RATE
 from tests.market.boards import legal_sets
 from tests.market.snapshots import FIRST, NOON, SLOTS, TARIFF, book, renumbered
 from tests.support.brokers import A100
 
 LOADS = st.integers(0, 3 * PPM)
 SHARES = st.fractions(min_value=Fraction(1, 1000), max_value=1, max_denominator=1000)
-RATES = st.integers(1, 10**12)
+RATES = st.integers(1, MAX_BASE_RATE)
 
 
 def curves(load: int = 0, base: int = 2_000_000) -> PriceCurves:

@@ -29,6 +29,7 @@ from market.money import charge
 from market.needs import parse_need
 from market.proposals import ProposalKind
 from market.quoting import Request, Urgency, plan
+from market.tariff import MAX_BASE_RATE
 from tests.market.snapshots import FIRST, NOON, SLOTS, TARIFF, snapshot, with_load_at
 from tests.support.brokers import small_pool
 
@@ -150,3 +151,17 @@ def test_a_start_within_a_slot_is_taken_to_the_second() -> None:
     chosen = plan(asking(), snapshot(small_pool()), now).proposal
     assert chosen.window.start == NOON + timedelta(seconds=61)
     assert chosen.window.seconds == 3600
+
+
+def test_the_dearest_tariff_stays_within_64_bits() -> None:
+    """The longest flexible request at the highest rates that a tariff may have: its cost is what integers say."""
+    dearest = replace(
+        TARIFF,
+        base={"l4": MAX_BASE_RATE},
+        cap_ppm=10 * PPM,
+        scarcity=((0, 100 * PPM), (PPM, 100 * PPM)),
+        tiers=dict.fromkeys(Tier, 10 * PPM),
+    )
+    asked = asking(hours=90, finish_by=NOON + timedelta(hours=95), urgency=Urgency.NOW)
+    chosen = plan(asked, snapshot(tariff=dearest), NOON).proposal
+    assert (chosen.window.start, chosen.rate) == (NOON, MAX_BASE_RATE * 100)

@@ -16,7 +16,7 @@ from market.catalog import PPM, Tier
 from market.errors import InvalidTariff, InvalidZone, NonConvexScarcity, PriceMissing
 from market.instants import SLOT_SECONDS, slot_of
 from market.pricing import band_factor, band_ppm
-from market.tariff import DAY_KINDS, DEFAULT_TIERS, Band, Tariff
+from market.tariff import DAY_KINDS, DEFAULT_TIERS, MAX_BASE_RATE, Band, Tariff
 from tests.market.snapshots import TARIFF
 
 OFFICE = Band(name="office", days=frozenset({"weekday"}), start=9 * 60, end=18 * 60, factor_ppm=1_200_000)
@@ -29,7 +29,7 @@ NIGHT = Band(name="night", days=frozenset(DAY_KINDS), start=0, end=6 * 60, facto
         {"base": {}},
         {"base": {"l4": 0}},
         {"base": {"l4": -1}},
-        {"base": {"l4": 10**13}},
+        {"base": {"l4": MAX_BASE_RATE + 1}},
         {"bands": (OFFICE, replace(OFFICE, name="late", start=17 * 60))},
         {"scarcity": ((0, PPM),)},
         {"scarcity": ((1, PPM), (PPM, PPM))},
@@ -39,6 +39,8 @@ NIGHT = Band(name="night", days=frozenset(DAY_KINDS), start=0, end=6 * 60, facto
         {"tiers": DEFAULT_TIERS | {Tier.CRITICAL: 1}},
         {"floor_ppm": 0},
         {"floor_ppm": 4 * PPM},
+        {"cap_ppm": 10 * PPM + 1},
+        {"tiers": DEFAULT_TIERS | {Tier.CRITICAL: 10 * PPM + 1}},
         {"back_out_fee_ppm": PPM + 1},
     ],
 )
