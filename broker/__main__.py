@@ -6,9 +6,11 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
+from pydantic import ValidationError
+from sqlalchemy.exc import SQLAlchemyError
 
 from broker.app import build
 from broker.context import Context
@@ -18,9 +20,10 @@ from broker.services.load_pool import load_pool
 from broker.serving import serve_broker
 from broker.settings import load_settings
 from broker.store import migrations, pools
+from broker.store.people import person_named
 from broker.telemetry import configure_logging, redact
-from broker.wire.people import Role, Scope
-from market.errors import GputideError
+from broker.wire.people import PersonIn, Role, Scope
+from market.errors import GputideError, InvalidRequest
 from market.money import parse_money
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -31,6 +34,17 @@ app.add_typer(pool_app, name="pool")
 app.add_typer(tariffs_app, name="tariffs")
 app.add_typer(users_app, name="users")
 
+
+def _new_name(text: str) -> str:
+    try:
+        return PersonIn(name=text).name
+    except ValidationError:
+        raise InvalidRequest(
+            f"{text[:120]!r} is no name; one is 1 to 100 letters, digits and . _ + - @, the first a letter or digit"
+        ) from None
+
+
+NewName = Annotated[str, typer.Argument(callback=_new_name)]
 DataDir = Annotated[Path | None, typer.Option(help="Folder of the SQLite database.")]
 
 
@@ -123,7 +137,7 @@ def tariffs_list(data_dir: DataDir = None) -> None:
 
 @users_app.command("add")
 def users_add(
-    name: str,
+    name: NewName,
     role: Annotated[Role, typer.Option(help="What the person may do.")] = Role.MEMBER,
     token_file: Annotated[Path | None, typer.Option(help="Write a token here (mode 0600).")] = None,
     data_dir: DataDir = None,
@@ -152,19 +166,23 @@ def users_token(
 
 @users_app.command("cost-center")
 def users_cost_center(
-    name: str,
+    name: NewName,
     owner: Annotated[str, typer.Option(help="Who owns it.")],
     budget: Annotated[str | None, typer.Option(help="This month's budget in the tariff's currency.")] = None,
     member: Annotated[list[str] | None, typer.Option(help="Who may book on it; repeat for more.")] = None,
     data_dir: DataDir = None,
 ) -> None:
     """Add a cost center with an owner, members and this month's budget."""
+    amount, members = (0 if budget is None else parse_money(budget)), member or []
     with _context(data_dir) as context:
+        with context.database.read() as session:  # all are known before anything is made
+            for each in members:
+                person_named(session, each)
         people.add_cost_center(context, name, owner)
-        for each in member or []:
+        for each in members:
             people.add_member(context, name, each)
-        if budget is not None:
-            people.grant_budget(context, name, parse_money(budget), None)
+        if amount:
+            people.grant_budget(context, name, amount, None)
     _say(f"cost center {name} belongs to {owner}")
 
 
@@ -198,8 +216,16 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         app(arguments, standalone_mode=True)
     except GputideError as error:
-        _say(redact(f"gputide-broker: {error.detail} ({error.code})"))
-        raise SystemExit(1) from None
+        _fail(f"{error.detail} ({error.code})")
+    except SQLAlchemyError as error:
+        _fail(f"the database: {getattr(error, 'orig', None) or error}")
+    except OSError as error:
+        _fail(str(error))
+
+
+def _fail(text: str) -> NoReturn:
+    _say(redact(f"gputide-broker: {' '.join(text.split())}"))
+    raise SystemExit(1) from None
 
 
 if __name__ == "__main__":

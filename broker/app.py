@@ -68,8 +68,8 @@ def create_app(context: Context, *, loops: bool = True) -> FastAPI:
     )
     app.state.context, app.state.metrics = context, metrics
     problems.install(app)
+    app.add_middleware(BodyLimit)  # within the other, whose task group would wrap what it raises
     app.middleware("http")(_each_request)
-    app.add_middleware(BodyLimit)
     _add_operations(app, metrics)
     api = APIRouter(prefix=API_PREFIX, responses=problems.DECLARED)
     for room in (market, bookings, people, events):

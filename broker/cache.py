@@ -8,6 +8,7 @@ that a commit that a refresh has already seen is not applied twice, in whatever 
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ from market.quoting import Snapshot
 
 BOARD_SLOTS = HORIZON_SLOTS + 96
 """A day more than can be booked, so that the board reaches past every price book until the next hour's."""
+REMEMBERED = 10_000
+"""How many ended bookings are remembered, for news of their beginning that arrives late."""
 PRICED_SLOTS = HORIZON_SLOTS + 8
 REPRICE_PPM = 2 * PPM // 100
 """A slot whose promised load has moved by two points makes a price book stale."""
@@ -54,7 +57,7 @@ class MarketCache:
         self._curves: PriceCurves | None = None
         self._revision = 0
         self._known: dict[str, tuple[Allocation, ...]] = {}
-        self._gone: set[str] = set()
+        self._gone: deque[str] = deque(maxlen=REMEMBERED)
 
     @contextmanager
     def open(self, now: datetime) -> Generator[Snapshot]:
@@ -132,7 +135,7 @@ class MarketCache:
     def released(self, booking_id: str) -> None:
         """Applies the end of a booking that was committed."""
         with self._lock:
-            self._gone.add(booking_id)
+            self._gone.append(booking_id)
             known = self._known.pop(booking_id, ())
             if self._board is not None:
                 for each in known:

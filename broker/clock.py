@@ -49,7 +49,10 @@ class FileClock:
         except (OSError, ValueError, IndexError) as error:
             raise InvalidInstant(f"clock file {self._path}: {error}") from error
         if text[1:] == ["running"]:
-            return instant + (datetime.now(UTC) - datetime.fromtimestamp(written, tz=UTC))
+            try:
+                return instant + (datetime.now(UTC) - datetime.fromtimestamp(written, tz=UTC))
+            except OverflowError as error:
+                raise InvalidInstant(f"clock file {self._path}: {error}") from error
         if text[1:]:
             raise InvalidInstant(f"clock file {self._path}: after the instant only the word 'running' may stand")
         return instant

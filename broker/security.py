@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import ssl
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from broker.settings import InvalidSettings, Settings
 
@@ -16,7 +18,9 @@ def check_listening(settings: Settings) -> None:
     for path in (settings.tls_cert, settings.tls_key):
         if path is not None and not path.is_file():
             raise InvalidSettings(f"{path} is not there")
-    behind_proxy = settings.external_url is not None and settings.external_url.startswith("https://")
+    if settings.tls_cert and settings.tls_key:
+        _check_certificate(settings.tls_cert, settings.tls_key)
+    behind_proxy = settings.external_url is not None and _is_https(settings.external_url)
     if settings.external_url is not None and not behind_proxy:
         raise InvalidSettings("--external-url is the https:// address of the proxy in front of the broker")
     if not is_loopback(settings.host) and not settings.tls_cert and not behind_proxy:
@@ -24,6 +28,21 @@ def check_listening(settings: Settings) -> None:
             f"listening on {settings.host} without TLS is refused; "
             "give --tls-cert and --tls-key, or --external-url when a proxy in front speaks https"
         )
+
+
+def _is_https(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme == "https" and bool(parts.hostname)
+    except ValueError:
+        return False
+
+
+def _check_certificate(cert: Path, key: Path) -> None:
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key, password="")  # no prompt for a locked key
+    except (OSError, ValueError) as error:
+        raise InvalidSettings(f"{cert} and {key} are no certificate with its private key, in PEM: {error}") from None
 
 
 def is_loopback(host: str) -> bool:
@@ -42,6 +61,10 @@ def write_private(path: Path, text: str) -> None:
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     fresh.unlink(missing_ok=True)
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    fresh.replace(path)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        fresh.replace(path)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+        raise

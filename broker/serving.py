@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
+import signal
 import socket
 from collections.abc import Callable
+from types import FrameType
+from typing import NoReturn
 
 import uvicorn
+from fastapi import FastAPI
 
 from broker.app import build, create_app
 from broker.context import Context
@@ -14,6 +17,7 @@ from broker.security import check_listening
 from broker.services.people import found_organisation
 from broker.settings import InvalidSettings, Settings
 from broker.store import lock, migrations
+from broker.wire.errors import NotReady
 
 STOP_WITHIN_S = 5
 
@@ -29,6 +33,7 @@ def serve_broker(
     Refuses plaintext beyond loopback, a second broker on the same database, and a schema that is not the newest.
     """
     check_listening(settings)
+    signal.signal(signal.SIGTERM, _stop)
     settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     context = build(settings)
     try:
@@ -40,27 +45,42 @@ def serve_broker(
             found_organisation(context, settings.organisation)
             listening = _listen(settings)
             app = create_app(context)
-            asyncio.run(_serve(uvicorn.Server(_config(app, settings)), listening, settings, ready))
+            server = Server(_config(app, settings), app, lambda: ready and ready(_address(listening, settings)))
+            server.run([listening])
+            if not server.started:
+                raise NotReady("the broker could not start; the lines above say why")
         finally:
             unlock()
     finally:
         context.database.close()
 
 
-async def _serve(
-    server: uvicorn.Server, listening: socket.socket, settings: Settings, ready: Callable[[str], None] | None
-) -> None:
-    serving = asyncio.create_task(server.serve(sockets=[listening]))
-    while not server.started and not serving.done():
-        await asyncio.sleep(0.02)
-    if ready and server.started:
-        ready(_address(listening, settings))
-    await serving
+class Server(uvicorn.Server):
+    """Says when it answers, and tells those who follow events to go before it waits for them."""
+
+    def __init__(self, config: uvicorn.Config, app: FastAPI, ready: Callable[[], object]) -> None:
+        super().__init__(config)
+        self._app, self._ready = app, ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await self._app.state.news.close()
+        await super().shutdown(sockets)
 
 
-def _config(app: object, settings: Settings) -> uvicorn.Config:
+def _stop(_signal: int, _frame: FrameType | None) -> NoReturn:
+    """SIGTERM is how a broker is stopped, so it is no failure. The server takes it while it serves and hands it on
+    when it is done."""
+    raise SystemExit(0)
+
+
+def _config(app: FastAPI, settings: Settings) -> uvicorn.Config:
     return uvicorn.Config(
-        app,  # pyright: ignore[reportArgumentType] - FastAPI is an ASGI application
+        app,
         ssl_certfile=settings.tls_cert,
         ssl_keyfile=settings.tls_key,
         proxy_headers=False,

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
 import platformdirs
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import AfterValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
 
 from broker.failpoints import Failpoint
 from market.errors import GputideError
+from market.instants import zone_named
 
 PREFIX = "GPUTIDE_"
 CLIENT_KEYS = ("url", "token", "config_dir", "debug", "zone", "cost_center", "ca_bundle", "config")
@@ -26,15 +30,35 @@ class InvalidSettings(GputideError):
     code = "invalid_settings"
 
 
+def _zone(name: str) -> str:
+    try:
+        zone_named(name)
+    except GputideError as error:
+        raise ValueError(error.detail) from None
+    return name
+
+
+def _database_url(url: SecretStr) -> SecretStr:
+    """What the store can open. The value may hold a password, so no fault repeats it."""
+    text = re.sub("^postgresql://", "postgresql+psycopg://", url.get_secret_value())
+    try:
+        known = make_url(text).drivername in ("sqlite", "postgresql+psycopg")
+    except (ArgumentError, ValueError):
+        known = False
+    if not known:
+        raise ValueError("write it as sqlite:///path or postgresql://user:password@host/name")
+    return SecretStr(text)
+
+
 class Settings(BaseSettings):
     """Every setting of the broker."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True)
 
     data_dir: Path = Field(default_factory=lambda: Path(platformdirs.user_data_dir("gputide")))
-    database_url: SecretStr | None = None
+    database_url: Annotated[SecretStr, AfterValidator(_database_url)] | None = None
     organisation: str = "personal"
-    organisation_zone: str = "UTC"
+    organisation_zone: Annotated[str, AfterValidator(_zone)] = "UTC"
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8470
     tls_cert: Path | None = None
@@ -82,8 +106,8 @@ def load_settings(**given: Any) -> Settings:
 def _check_environment(environment: Mapping[str, str]) -> None:
     known = {*Settings.model_fields, *CLIENT_KEYS}
     for name in environment:
-        key = name.removeprefix(PREFIX).lower()
-        if name.startswith(PREFIX) and key not in known:
+        prefix, key = name[: len(PREFIX)].upper(), name[len(PREFIX) :].lower()
+        if prefix == PREFIX and key not in known:
             raise InvalidSettings(f"unknown setting {name}{_nearest(key)}")
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date
 from difflib import get_close_matches
 from typing import Any, cast
 
 from market.catalog import PPM, Tier
 from market.errors import GputideError, InvalidTariff
+from market.instants import zone_named
 from market.money import currency_decimals, parse_money
 from market.tariff import DEFAULT_SCARCITY, DEFAULT_TIERS, Band, Tariff
 
@@ -23,15 +24,13 @@ def parse_tariff(document: str) -> Tariff:
     """The tariff of a document (`InvalidTariff`, naming the key, when it is none)."""
     try:
         raw = tomllib.loads(document, parse_float=str)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidTariff(f"not TOML: {error}") from error
     _known(raw, _KEYS, "tariff")
-    currency = _text(raw, "currency")
-    currency_decimals(currency)
     return Tariff(
         name=_text(raw, "name"),
-        currency=currency,
-        zone=_text(raw, "zone"),
+        currency=_checked(raw, "currency", currency_decimals),
+        zone=_checked(raw, "zone", zone_named),
         base={model: _number(rate, f"base.{model}") for model, rate in _table(raw, "base").items()},
         bands=tuple(_band(each) for each in _list(raw, "bands")),
         holidays=frozenset(_date(each) for each in _list(raw, "holidays")),
@@ -67,7 +66,7 @@ def _scarcity(raw: list[Any]) -> tuple[tuple[int, int], ...]:
 
 
 def _tiers(raw: Mapping[str, Any]) -> dict[Tier, int]:
-    _known(raw, tuple(Tier), "tiers")
+    _known(raw, tuple(str(tier) for tier in Tier), "tiers")
     return {Tier(tier): _number(factor, f"tiers.{tier}") for tier, factor in raw.items()}
 
 
@@ -108,8 +107,17 @@ def _known(table: Mapping[str, Any], keys: tuple[str, ...], what: str) -> None:
 
 def _text(table: Mapping[str, Any], key: str) -> str:
     value = table.get(key)
-    if not isinstance(value, str) or not value or len(value) > 100:
-        raise InvalidTariff(f"{key}: a text is needed")
+    if not isinstance(value, str) or not value.strip() or len(value) > 100 or not value.isprintable():
+        raise InvalidTariff(f"{key}: a text of 1 to 100 printable characters is needed")
+    return value
+
+
+def _checked(table: Mapping[str, Any], key: str, check: Callable[[str], object]) -> str:
+    value = _text(table, key)
+    try:
+        check(value)
+    except GputideError as error:
+        raise InvalidTariff(f"{key}: {error.detail}") from error
     return value
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from collections.abc import MutableMapping
 from typing import Any
 
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-_SECRET = re.compile(r"gpt_[A-Za-z0-9_-]{8,}|(?<=://)[^/@\s]+:[^/@\s]+(?=@)|(?i:bearer\s+)\S+")
+_SECRET = re.compile(r"gpt_[A-Za-z0-9_-]{8,}|(?<=://)[^/\s]+(?=@)|(?i:(?<=password=))[^&\s]+|(?i:bearer\s+)\S+")
 
 
 class Metrics:
@@ -37,21 +36,31 @@ def redact(text: str) -> str:
 
 def configure_logging(level: str) -> None:
     """Key-value lines on stderr, redacted."""
-    logging.basicConfig(level=level.upper(), stream=sys.stderr, format="%(message)s", force=True)
-    logging.getLogger("httpx").setLevel(logging.WARNING)
+    lines = logging.StreamHandler(sys.stderr)
+    lines.setFormatter(_Redacting("%(message)s"))
+    logging.basicConfig(level=level.upper(), handlers=[lines], force=True)
+    for chatty in ("httpx", "alembic"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
-            _redact_values,
             structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"]),
+            _redact_line,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
         logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
     )
 
 
-def _redact_values(_logger: Any, _name: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    return {key: redact(value) if isinstance(value, str) else value for key, value in entry.items()}
+def _redact_line(_logger: Any, _name: str, line: Any) -> str:
+    return redact(str(line))
+
+
+class _Redacting(logging.Formatter):
+    """Lines of libraries, with what they say of an exception."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redact(super().format(record))

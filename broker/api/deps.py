@@ -53,7 +53,7 @@ def ticket_of(
     request: Request, principal: PrincipalDep, key: Annotated[str | None, Header(alias=IDEMPOTENCY_HEADER)] = None
 ) -> Callable[[object], Ticket]:
     """Makes the ticket of a request from its body (`IdempotencyMissing` without a usable key)."""
-    if not key or len(key) > MAX_KEY or not key.isprintable() or not key.isascii():
+    if not key or not key.strip() or len(key) > MAX_KEY or not key.isprintable() or not key.isascii():
         raise IdempotencyMissing(f"send {IDEMPOTENCY_HEADER}: a fresh text of 1 to {MAX_KEY} printable characters")
 
     def ticket(body: object) -> Ticket:
@@ -82,7 +82,9 @@ def answer_once(
         problem = problem_of(enrich(error) if enrich else error, request)
         if not isinstance(error, Refused) and problem.status != 410:
             raise
-        return _respond(_keep_refusal(context, ticket, Stored(problem.status, problem.model_dump(mode="json", exclude_none=True))))
+        return _respond(
+            _keep_refusal(context, ticket, Stored(problem.status, problem.model_dump(mode="json", exclude_none=True)))
+        )
 
 
 def _keep_refusal(context: Context, ticket: Ticket, refusal: Stored) -> Stored:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Request, Response
 
-from broker.api.deps import ContextDep, PrincipalDep
+from broker.api.deps import ContextDep, PrincipalDep, TicketDep, answer_once
 from broker.api.pages import Cursor, Limit, page
 from broker.services import people as service
 from broker.store import people
@@ -107,11 +107,14 @@ def add_cost_center(context: ContextDep, principal: PrincipalDep, body: CostCent
     return service.add_cost_center(context, body.name, body.owner)
 
 
-@router.post("/cost-centers/{name}/budgets", status_code=201)
-def grant_budget(context: ContextDep, principal: PrincipalDep, name: NamePath, body: BudgetIn) -> CostCenterView:
+@router.post("/cost-centers/{name}/budgets", status_code=201, response_model=CostCenterView)
+def grant_budget(
+    request: Request, context: ContextDep, principal: PrincipalDep, ticket: TicketDep, name: NamePath, body: BudgetIn
+) -> Response:
     """Adds to the budget of a month."""
     principal.need_role(Role.OPERATOR, Role.FINANCE)
-    return service.grant_budget(context, name, body.amount, body.period)
+    asked = ticket(body.model_dump(mode="json"))
+    return answer_once(request, asked, lambda given: service.grant_budget_once(context, name, body, given))
 
 
 @router.post("/cost-centers/{name}/members", status_code=204)

@@ -11,8 +11,8 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from broker.context import Context
 from broker.api.limits import TOO_LARGE
+from broker.context import Context
 from broker.telemetry import redact
 from broker.views import proposal_view
 from broker.wire.errors import status_of
@@ -88,7 +88,7 @@ def _problem(request: Request, *, status: int, code: str, detail: str, **more: A
     )
 
 
-async def _refused(request: Request, error: Exception) -> JSONResponse:
+def _refused(request: Request, error: Exception) -> JSONResponse:
     refused = cast("GputideError", error)
     headers = {"WWW-Authenticate": "Bearer"} if status_of(refused) == 401 else None
     return respond(problem_of(refused, request), headers)

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from sqlmodel import Session
 
 from broker.context import Context, Principal
 from broker.ids import Kind, digest, new_id, new_secret
-from broker.store import events, ledger, people
+from broker.store import answers, events, ledger, people
+from broker.store.answers import Stored, Ticket
 from broker.store.database import Duplicate
 from broker.store.tables import CostCenterMemberRow, CostCenterRow, OrganisationRow, PersonRow, TokenRow
 from broker.views import cost_center_view, token_view
 from broker.wire.errors import AlreadyExists, Forbidden, NotAuthenticated, NotFound
-from broker.wire.people import CostCenterView, NewToken, PersonView, Role, Scope, TokenIn
-from market.instants import Window, local_months
+from broker.wire.people import BudgetIn, CostCenterView, NewToken, PersonView, Role, Scope, TokenIn
+from market.errors import InvalidAmount, InvalidInstant
+from market.instants import Window, local_months, whole_second
 from market.ledger import TransferReason
+from market.money import MAX_MICROS
+
+T = TypeVar("T")
+MOST_GRANTED = 9 * MAX_MICROS
+"""Of all budgets together: what the account that they are granted from can count."""
 
 
 def authenticate(context: Context, secret: str) -> Principal:
@@ -98,7 +107,8 @@ def revoke_token(context: Context, principal: Principal, token_id: str) -> None:
 
 
 def add_cost_center(context: Context, name: str, owner: str) -> CostCenterView:
-    """A new cost center without a budget (`AlreadyExists`)."""
+    """A new cost center without a budget (`AlreadyExists`; `NotReady` before there is a currency)."""
+    context.cache.facts(context.now())
 
     def unit(session: Session) -> None:
         organisation, person = people.organisation(session), people.person_named(session, owner)
@@ -127,25 +137,45 @@ def add_member(context: Context, cost_center_name: str, person: str) -> None:
 
 
 def grant_budget(context: Context, name: str, amount: int, at: datetime | None) -> CostCenterView:
-    """Adds `amount` micros to the budget of the month that contains an instant, by a transfer from the grants."""
+    """Adds `amount` micros to the budget of the month that contains an instant, by a transfer from the grants
+    (`InvalidAmount` for more than can be counted)."""
+    return _first_or_again(context, lambda session: _grant(context, session, name, amount, at))
+
+
+def grant_budget_once(context: Context, name: str, asked: BudgetIn, ticket: Ticket) -> Stored:
+    """Adds to a budget; `ticket` makes a repeated request get the first one's answer."""
+
+    def unit(session: Session) -> Stored:
+        answered = answers.find(session, ticket, context.now())
+        if answered is None:
+            view = _grant(context, session, name, asked.amount, asked.period)
+            answered = Stored(201, view.model_dump(mode="json"))
+            answers.keep(session, ticket, answered, context.now())
+        return answered
+
+    return _first_or_again(context, unit)
+
+
+def _first_or_again(context: Context, unit: Callable[[Session], T]) -> T:
+    """A twin may open the same budget, or answer the same key, in the meantime; then it is there the second time."""
+    try:
+        return context.database.write(unit)
+    except Duplicate:
+        return context.database.write(unit)
+
+
+def _grant(context: Context, session: Session, name: str, amount: int, at: datetime | None) -> CostCenterView:
     now = context.now()
-    period = _month(context, at or now)
-
-    def unit(session: Session) -> None:
-        row = people.cost_center(session, name)
-        accounts = ledger.open_budget(session, row.id, period)
-        ledger.transfer(
-            session,
-            debit=ledger.grants_account(session),
-            credit=accounts.budget,
-            amount=amount,
-            reason=TransferReason.GRANT,
-            at=now,
-        )
-        events.tell(session, "budget.granted", subject=name, at=now, person_id=row.owner_id, amount=amount)
-
-    context.database.write(unit)
-    return cost_center(context, name, at)
+    row = people.cost_center(session, name)
+    accounts, grants = ledger.open_budget(session, row.id, _month(context, at or now)), ledger.grants_account(session)
+    limit = accounts.budget.balance + accounts.held.balance + accounts.revenue.balance
+    if limit + amount > MAX_MICROS or amount - grants.balance > MOST_GRANTED:
+        raise InvalidAmount(f"{amount} micros more would make budgets larger than the market can count")
+    ledger.transfer(session, debit=grants, credit=accounts.budget, amount=amount, reason=TransferReason.GRANT, at=now)
+    events.tell(session, "budget.granted", subject=name, at=now, person_id=row.owner_id, amount=amount)
+    session.flush()
+    session.expire_all()  # the database has moved the balances
+    return _cost_center_view(context, session, people.cost_center(session, name), at or now)
 
 
 def cost_center(context: Context, name: str, at: datetime | None = None) -> CostCenterView:
@@ -172,8 +202,11 @@ def _cost_center_view(context: Context, session: Session, row: CostCenterRow, at
 
 
 def _month(context: Context, at: datetime) -> Window:
-    second = at.replace(microsecond=0)
-    return local_months(Window(second, second + timedelta(seconds=1)), context.zone)[0]
+    second = whole_second(at)
+    try:
+        return local_months(Window(second, second + timedelta(seconds=1)), context.zone)[0]
+    except OverflowError:
+        raise InvalidInstant(f"{at.isoformat()} is outside the years 1 to 9999") from None
 
 
 def _is_operator(principal: Principal) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -11,9 +12,10 @@ from broker.cache import PRICED_SLOTS, read_book
 from broker.context import Context
 from broker.failpoints import Work
 from broker.store import events, pools, prices
+from broker.store.database import ATTEMPTS, Duplicate
 from broker.store.tables import PriceBookRow
 from broker.tariffs import parse_tariff
-from broker.wire.errors import NotReady
+from broker.wire.errors import Contention, NotReady
 from market.board import Board
 from market.forecast import forecast_slots, still_to_come
 from market.instants import slot_of, whole_second, zone_named
@@ -44,11 +46,19 @@ def publish(context: Context) -> PriceBook:
             model: {"promised": load.promised, "still_to_come": load.still_to_come} for model, load in loads.items()
         },
     )
-    number = context.database.write(lambda session: _store(session, row, tariff_row.document, now), Work.PUBLISH)
+    number = _numbered(context, row, tariff_row.document, now)
     book = read_book(row.model_copy(update={"number": number}), tariff_row.document)
     context.cache.install(book)
     context.wake()
     return book
+
+
+def _numbered(context: Context, row: PriceBookRow, document: str, now: datetime) -> int:
+    """Stores a book under the next number, or the one after if another process was faster; returns it."""
+    for _ in range(ATTEMPTS):
+        with suppress(Duplicate):
+            return context.database.write(lambda session: _store(session, row, document, now), Work.PUBLISH)
+    raise Contention
 
 
 def _store(session: Session, row: PriceBookRow, document: str, now: datetime) -> int:

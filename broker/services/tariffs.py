@@ -24,6 +24,7 @@ def propose(context: Context, principal: Principal, document: str) -> TariffView
     row = TariffRow(name=tariff.name, document=document, proposed_at=now)
 
     def unit(session: Session) -> int:
+        _keep_currency(session, row)
         kept = TariffRow(**row.model_dump(exclude={"id"}))
         session.add(kept)
         session.flush()

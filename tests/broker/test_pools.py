@@ -168,8 +168,12 @@ def test_what_is_no_text_file_is_refused(tmp_path: Path) -> None:
         load_pool(written(tmp_path, ""))
 
 
-JUNK = st.one_of(st.integers(-(2**70), 2**70).map(str), st.sampled_from(
-    ["", "true", "nan", "[]", "[[]]", "{}", '""', '"x"', "[1]", "1979-05-27", '["l4"]', "{ n = 1 }", "'{n}'", "@"]))
+JUNK = st.one_of(
+    st.integers(-(2**70), 2**70).map(str),
+    st.sampled_from(
+        ["", "true", "nan", "[]", "[[]]", "{}", '""', '"x"', "[1]", "1979-05-27", '["l4"]', "{ n = 1 }", "'{n}'", "@"]
+    ),
+)
 LINES = SMALL.splitlines()
 KEYS = [number for number, line in enumerate(LINES) if " = " in line]
 

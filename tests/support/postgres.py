@@ -13,8 +13,16 @@ _NUMBERS = count(1)
 
 
 def start(folder: Path) -> PostgresServer:
-    """Starts a server with its data in a folder; stopped by its `cleanup`."""
-    return get_server(folder, cleanup_mode="delete")
+    """Starts a server with its data in a folder; stopped by its `cleanup`.
+
+    It does not wait for the disk: the tests kill brokers and never the machine, and stopping takes seconds otherwise.
+    """
+    server = get_server(folder, cleanup_mode="delete")
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        for setting in ("fsync", "synchronous_commit", "full_page_writes"):
+            connection.execute(f"ALTER SYSTEM SET {setting} = off".encode())
+        connection.execute("SELECT pg_reload_conf()")
+    return server
 
 
 def fresh_database(server: PostgresServer) -> str:

@@ -1,0 +1,265 @@
+"""The board of a broker is that of the table of allocations, whatever happened and in whatever order it was told."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from broker.cache import BOARD_SLOTS, MarketCache
+from broker.services.cancel import cancel, give_back
+from broker.services.expire import expire_due
+from broker.services.load_pool import load_pool
+from broker.services.publish import publish
+from broker.store import bookings, pools, prices
+from market.board import Allocation, Board
+from market.errors import NoCapacity, Refused
+from market.instants import slot_of
+from tests.support import audit
+from tests.support.brokers import NOON, Shop, join_shop, open_shop, small_pool, ticket
+
+NEEDS = ("1 x l4/full", "2 x l4/half", "3 x l4/0.3", "1 x a100-40g/3g.20gb", "2 x a100-40g/1g.5gb", "1 x a100-40g/full")
+POOL = small_pool(partitioned=1, whole=1, l4=2)
+
+
+def allocation(place: audit.Place) -> Allocation:
+    return Allocation(
+        device_id=place.device,
+        mask=sum(1 << cell for cell in range(place.first_cell, place.end_cell)),
+        thousandths=place.thousandths,
+        first_slot=place.first_slot,
+        end_slot=place.end_slot,
+    )
+
+
+def is_true(cache: MarketCache, shop: Shop) -> bool:
+    """Whether a board is the one that the rows of the table make, read without the store's queries."""
+    now = shop.clock.now()
+    with shop.context.database.engine.connect() as connection:
+        promised = [allocation(place) for place in audit.live_places(connection)]
+    with cache.locked_board(now) as board:
+        return board.same_as(Board.of(board.pool, promised, first_slot=slot_of(now), slots=BOARD_SLOTS))
+
+
+class Broker(RuleBasedStateMachine):
+    """A broker to which anything may happen that its services offer, and another one on the same database."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        url = f"sqlite:///{Path(self.folder.name) / 'gputide.db'}"
+        self.shop = open_shop(url, POOL)
+        self.other = join_shop(url, self.shop.secret)
+        self.booked: list[str] = []
+        self.behind = False
+
+    @rule(
+        need=st.sampled_from(NEEDS),
+        later=st.integers(0, 20),
+        minutes=st.sampled_from([5, 15, 40, 120, 600]),
+        by_the_other=st.booleans(),
+    )
+    def book(self, need: str, later: int, minutes: int, by_the_other: bool) -> None:
+        start = self.shop.clock.now() + timedelta(minutes=15 * later)
+        buyer = self.other if by_the_other else self.shop
+        try:
+            self.booked.append(buyer.buy(need, minutes / 60, start=start.isoformat()).body["id"])
+        except NoCapacity:
+            return
+        self.behind = self.behind or by_the_other
+
+    @precondition(lambda self: self.booked)
+    @rule(place=st.integers(0, 99), how=st.sampled_from([cancel, give_back]), by_the_other=st.booleans())
+    def leave(self, place: int, how: Callable[..., object], by_the_other: bool) -> None:
+        booking_id = self.booked[place % len(self.booked)]
+        shop = self.other if by_the_other else self.shop
+        try:
+            how(shop.context, shop.operator, booking_id, ticket(shop.operator, booking_id))
+        except Refused:
+            return
+        self.booked.remove(booking_id)
+        self.behind = self.behind or by_the_other
+
+    @rule(minutes=st.sampled_from([1, 14, 15, 16, 60, 600]))
+    def wait(self, minutes: int) -> None:
+        """Time goes on and the hour's price book comes, as the keeper sees to."""
+        for each in (self.shop, self.other):
+            each.clock.move(timedelta(minutes=minutes))
+        expire_due(self.shop.context)
+        if self.shop.context.cache.book_is_due(self.shop.clock.now()):
+            self.publish()
+
+    @rule()
+    def publish(self) -> None:
+        publish(self.shop.context)
+        self.other.context.cache.refresh(self.other.clock.now())
+        self.behind = False
+
+    @rule()
+    def refresh(self) -> None:
+        self.shop.context.cache.refresh(self.shop.clock.now())
+        self.behind = False
+
+    @invariant()
+    def the_board_is_true(self) -> None:
+        assert self.behind or is_true(self.shop.context.cache, self.shop)
+
+    @invariant()
+    def nothing_is_promised_twice(self) -> None:
+        assert audit.faults(self.shop.context.database.engine) == []
+
+    def teardown(self) -> None:
+        for each in (self.shop, self.other):
+            each.context.database.close()
+        self.folder.cleanup()
+
+
+TestBroker = Broker.TestCase
+TestBroker.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)
+
+
+# --- news that comes late, twice, or in another order --------------------------------------------------------------
+
+News = Callable[[MarketCache], None]
+
+
+@dataclass(frozen=True)
+class History:
+    """What happened in a shop, as news, and boards that were read before any of it."""
+
+    shop: Shop
+    news: list[News]
+    late: list[MarketCache]
+
+
+@pytest.fixture
+def history(shop: Shop) -> History:
+    """Bookings that stay and bookings that were cancelled; of these, two have another one in their place by now."""
+    late = [MarketCache(shop.context.database) for _ in range(400)]
+    for cache in late:
+        cache.refresh(NOON)
+    news: list[News] = []
+    for need, hours, stays in (
+        ("1 x l4/0.3", 5, False),
+        ("1 x a100-40g/7g.40gb", 2, False),
+        ("2 x a100-40g/3g.20gb", 2, True),
+        ("2 x l4/full", 2, False),
+        ("3 x l4/half", 2, True),
+        ("1 x l4/0.3", 8, True),
+    ):
+        booking_id = shop.buy(need, start=(NOON + timedelta(hours=hours)).isoformat()).body["id"]
+        news.append(promised(shop, booking_id))
+        if not stays:
+            cancel(shop.context, shop.operator, booking_id, ticket(shop.operator, booking_id))
+            news.append(released(booking_id))
+    return History(shop, news, late)
+
+
+def promised(shop: Shop, booking_id: str) -> News:
+    with shop.context.database.read() as session:
+        places = bookings.live_allocations(session, 0)[booking_id]
+    return lambda cache: cache.promised(booking_id, places)
+
+
+def released(booking_id: str) -> News:
+    return lambda cache: cache.released(booking_id)
+
+
+def refreshed(cache: MarketCache) -> None:
+    cache.refresh(NOON)
+
+
+@given(data=st.data())
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture], phases=[Phase.generate])
+def test_news_in_any_order_any_number_of_times_leaves_the_board_true(history: History, data: st.DataObject) -> None:
+    again = data.draw(st.lists(st.sampled_from([*history.news, refreshed]), max_size=6))
+    cache = history.late.pop()
+    for each in data.draw(st.permutations([*history.news, *again])):
+        each(cache)
+    assert is_true(cache, history.shop)
+
+
+def test_the_end_of_a_booking_may_be_heard_before_its_beginning(history: History) -> None:
+    came, left, *rest = history.news
+    cache = history.late.pop()
+    for each in (left, came, *rest, came):
+        each(cache)
+    assert is_true(cache, history.shop)
+
+
+def test_slices_of_one_booking_that_no_longer_fit_together_are_no_refusal(shop: Shop) -> None:
+    """Of three bookings of the same card the middle one's end is not heard yet: each half fits, both do not."""
+    cache = MarketCache(shop.context.database)
+    cache.refresh(NOON)
+    shop.buy("1 x l4/full")
+    half = shop.buy("1 x l4/half").body["id"]
+    promised(shop, half)(cache)
+    cancel_now(shop, half)
+    pair = shop.buy("2 x l4/half").body["id"]
+    promised(shop, pair)(cache)
+    released(half)(cache)
+    assert is_true(cache, shop)
+
+
+def cancel_now(shop: Shop, booking_id: str) -> None:
+    """Gives a booking back, whatever that costs."""
+    give_back(shop.context, shop.operator, booking_id, ticket(shop.operator, booking_id))
+
+
+# --- time and other brokers ----------------------------------------------------------------------------------------
+
+
+def test_the_board_moves_on_with_the_clock(shop: Shop) -> None:
+    """Quarter by quarter, then by more than the board is long."""
+    shop.buy("1 x l4/full", 24 * 13, start=(NOON + timedelta(hours=20)).isoformat())
+    shop.buy("2 x a100-40g/2g.10gb", 2)
+    for step in (*[timedelta(minutes=15)] * 12, timedelta(minutes=59), timedelta(hours=30), timedelta(days=40)):
+        shop.clock.move(step)
+        assert is_true(shop.context.cache, shop)
+
+
+def test_a_pool_that_another_process_loaded_is_seen_as_news_and_read(shop: Shop, database_url: str) -> None:
+    other, cache = join_shop(database_url, shop.secret), shop.context.cache
+    shop.buy("1 x l4/full")
+    load_pool(other.context, small_pool(partitioned=2, whole=0, l4=2, nodes=2), {})
+    with shop.context.database.read() as session:
+        revision, number = pools.revision(session), prices.latest_book_number(session)
+    assert cache.is_behind(revision, number)
+    cache.refresh(NOON)
+    assert not cache.is_behind(revision, number)
+    assert is_true(cache, shop)
+    other.context.database.close()
+
+
+def test_a_device_that_another_process_cut_anew_is_not_booked_as_it_was(database_url: str) -> None:
+    """The board here still shows two whole cards; the database knows that the one it proposes is partitioned now."""
+    shop = open_shop(database_url, small_pool(partitioned=0, whole=2, l4=1))
+    other = join_shop(database_url, shop.secret)
+    made = [shop.quote("1 x a100-40g/full") for _ in range(2)]
+    load_pool(other.context, small_pool(partitioned=1, whole=1, l4=1), {})
+    booked = shop.book(made[0]).body
+    assert [place["device"] for place in booked["places"]] == [1]
+    with pytest.raises(NoCapacity):
+        shop.book(made[1])
+    assert is_true(shop.context.cache, shop)
+    assert audit.faults(shop.context.database.engine) == []
+    for each in (shop, other):
+        each.context.database.close()
+
+
+def test_one_reading_sees_one_state_of_the_database(shop: Shop) -> None:
+    """A board made of the pool before a change and the bookings after it would be no board at all."""
+    with shop.context.database.read() as session:
+        before = bookings.live_allocations(session, 0)
+        shop.buy("1 x l4/full")
+        session.expire_all()
+        assert bookings.live_allocations(session, 0) == before == {}
+    with shop.context.database.read() as session:
+        assert len(bookings.live_allocations(session, 0)) == 1
