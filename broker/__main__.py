@@ -131,7 +131,7 @@ def tariffs_put(
 def tariffs_list(data_dir: DataDir = None) -> None:
     """List tariffs, newest first."""
     with _context(data_dir) as context:
-        for view in tariffs.listed(context, before=None, limit=200):
+        for view in tariffs.listed(context, before=None, limit=200, names=True):
             print(f"{view.id}\t{view.name}\t{view.status}\t{view.in_force_from or '-'}")  # noqa: T201 - stdout is data
 
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import timedelta
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -21,14 +22,16 @@ from broker.context import Context
 from broker.failpoints import kill_at, never
 from broker.ids import Kind, new_id
 from broker.loops.keeper import Keeper
-from broker.settings import Settings
+from broker.services.people import found_organisation
+from broker.settings import InvalidSettings, Settings
 from broker.store.database import Database
 from broker.telemetry import Metrics
 from broker.version import VERSION
-from broker.wire.errors import VersionMismatch
+from broker.wire.errors import NotReady, VersionMismatch
 from broker.wire.versions import API_PREFIX, API_VERSION, REQUEST_ID_HEADER, VERSION_HEADER, speaks
 
 Next = Callable[[Request], Awaitable[Response]]
+STALE = timedelta(hours=2)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -38,6 +41,17 @@ def build(settings: Settings) -> Context:
     database = Database(settings.database, trip)
     clock = FileClock(settings.clock) if settings.clock else SystemClock()
     return Context(database=database, cache=MarketCache(database), clock=clock, zone_name=settings.organisation_zone)
+
+
+def at_home(context: Context, settings: Settings) -> Context:
+    """The context in the zone of its organisation, which is founded at the first start with the zone of the settings.
+
+    Budget months and bands depend on it, so it never changes afterwards: another setting is `InvalidSettings`.
+    """
+    row = found_organisation(context, settings.organisation)
+    if "organisation_zone" in settings.model_fields_set and row.zone != settings.organisation_zone:
+        raise InvalidSettings(f"organisation_zone: this organisation's budgets are in {row.zone} and stay there")
+    return replace(context, zone_name=row.zone)
 
 
 def create_app(context: Context, *, loops: bool = True) -> FastAPI:
@@ -82,7 +96,10 @@ async def _each_request(request: Request, call_next: Next) -> Response:
     """Gives each request an id, checks the client's version and the body's size, and counts."""
     request.state.request_id = new_id(Kind.REQUEST)
     started = time.perf_counter()
-    response = await _checked(request, call_next)
+    try:
+        response = await _checked(request, call_next)
+    except Exception as error:  # noqa: BLE001 - a fault is answered, logged and counted like any other answer
+        response = problems.fault(request, error)
     response.headers[REQUEST_ID_HEADER] = request.state.request_id
     response.headers[VERSION_HEADER] = API_VERSION
     route = getattr(request.scope.get("route"), "path", "none")
@@ -110,7 +127,9 @@ def _add_operations(app: FastAPI, metrics: Metrics) -> None:
         """Whether the broker can sell: 200 with its version, else 503 with what is missing."""
         context: Context = request.app.state.context
         context.database.assert_answers()
-        with context.cache.open(context.now()):
+        with context.cache.open(context.now()) as market:
+            if context.now() - market.curves.book.computed_at > STALE:
+                raise NotReady("no price book was published for two hours; see the log of the broker")
             return {"status": "ok", "version": VERSION}
 
     @app.get("/metrics", tags=["operations"], include_in_schema=False)

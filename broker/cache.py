@@ -47,7 +47,7 @@ class PoolFacts:
 
 
 class MarketCache:
-    """Thread-safe. Everything that reads or changes it goes through `open`, `promised`, `released` or `refresh`."""
+    """Thread-safe: every public function takes the lock, and `open` and `locked_board` keep it while they are used."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -85,7 +85,9 @@ class MarketCache:
             raise NotReady
         if slot_of(now) > board.first_slot:
             board.advance(slot_of(now))
-        return board
+        elif slot_of(now) < board.first_slot:  # the clock was set back: what was dropped as past is read again
+            self.refresh(now)
+        return self._board or board
 
     def refresh(self, now: datetime) -> None:
         """Loads pool, board and price book anew from the store. The reads happen under the lock, so that what
@@ -137,9 +139,13 @@ class MarketCache:
         with self._lock:
             self._gone.append(booking_id)
             known = self._known.pop(booking_id, ())
-            if self._board is not None:
+            if self._board is None:
+                return
+            try:
                 for each in known:
                     self._board.release(each)
+            except ValueError:
+                self._board = None  # as above: news never fails, it is read anew
 
     def install(self, book: PriceBook) -> None:
         """Takes a book that was published, unless a later one is known."""
@@ -155,6 +161,12 @@ class MarketCache:
                 raise NotReady
             return PoolFacts(self._curves.book.tariff.currency, board.pool.simulated)
 
+    @property
+    def revision(self) -> int:
+        """The revision of the pool that the board is made of."""
+        with self._lock:
+            return self._revision
+
     def is_behind(self, revision: int, book_number: int) -> bool:
         """Whether the store has a pool or a price book that this cache has not."""
         with self._lock:
@@ -162,10 +174,10 @@ class MarketCache:
             return self._board is None or revision != self._revision or book_number > known
 
     def book_is_due(self, now: datetime) -> bool:
-        """Whether a new price book must be published: none yet, a new hour, a new tariff's day, or load that moved."""
+        """Whether a book must be published for what is known here: none covers now, a new hour, or load that moved."""
         with self._lock:
             board = self.board(now)
-            if self._curves is None:
+            if self._curves is None or slot_of(now) not in self._curves.book.slots:
                 return True
             book = self._curves.book
             if now.replace(minute=0, second=0, microsecond=0) > book.computed_at:

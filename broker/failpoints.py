@@ -1,6 +1,6 @@
 """Where the broker can be killed on purpose, to prove that a crash there loses and doubles nothing.
 
-Every unit of work that moves capacity or money passes two failpoints, right before and right after its commit.
+Every unit of work of a booking's life passes two failpoints, right before and right after its commit.
 They are enumerated here, so that a test can walk all of them; one is armed by `GPUTIDE_FAILPOINT`.
 """
 

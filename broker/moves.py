@@ -1,6 +1,6 @@
 """The one way in which a booking changes its state: by the table in `market.states`, with its cells and its hold.
 
-Every function here runs inside the caller's unit of work. Rows are taken in one order everywhere (booking, devices
+What changes something runs inside the caller's unit of work. Rows are taken in one order everywhere (booking, devices
 ascending, accounts ascending), so that no two writers wait for each other in a circle.
 """
 
@@ -14,11 +14,12 @@ from broker.context import Context, Principal
 from broker.store import bookings, events, ledger, people
 from broker.store.tables import BookingRow, CostCenterRow, HoldRow
 from broker.wire.errors import Contention, NotFound
-from market.backing_out import BackOut, back_out
+from market.backing_out import BackOut, back_out, is_free
 from market.catalog import Sku, Tier
-from market.errors import OverBudget
+from market.errors import GputideError, OverBudget
 from market.instants import Window, local_months
 from market.ledger import Hold, TransferReason, settle_all, split_by_period
+from market.money import format_money
 from market.states import BookingEvent, BookingState, HoldEffect, move
 
 
@@ -47,7 +48,19 @@ def usable_cost_center(session: Session, principal: Principal, name: str | None)
     raise NotFound(f"no cost center that you may use is called {name!r}")
 
 
-def authorise(context: Context, session: Session, row: BookingRow, now: datetime) -> None:
+def budget_left_after(
+    context: Context, session: Session, cost_center: CostCenterRow, window: Window, total: int
+) -> int:
+    """What the tightest budget period would have left, in micros; negative when it would not do."""
+    periods = local_months(window, context.zone)
+    left: list[int] = []
+    for period, share in zip(periods, split_by_period(total, window, periods), strict=True):
+        accounts = ledger.budget(session, cost_center.id, period.start)
+        left.append((accounts.budget.balance if accounts else 0) - share)
+    return min(left)
+
+
+def authorise(context: Context, session: Session, row: BookingRow, currency: str, now: datetime) -> None:
     """Puts a booking's hold on its budgets, one a period that it touches (`OverBudget`)."""
     window = Window(row.start_at, row.end_at)
     periods = local_months(window, context.zone)
@@ -63,7 +76,8 @@ def authorise(context: Context, session: Session, row: BookingRow, now: datetime
             moves.append((accounts.budget.id, accounts, amount))
     for _, accounts, amount in sorted(moves, key=lambda each: each[0]):
         if amount > accounts.budget.balance:
-            raise OverBudget(f"the budget has {accounts.budget.balance} micros left, fewer than {amount}")
+            left, wanted = (format_money(each, currency) for each in (accounts.budget.balance, amount))
+            raise OverBudget(f"the budget has {left} left, and this takes {wanted}")
         session.add(_hold_row(row, accounts.period.start, amount))
         ledger.transfer(
             session,
@@ -77,14 +91,19 @@ def authorise(context: Context, session: Session, row: BookingRow, now: datetime
 
 
 def back_out_now(context: Context, row: BookingRow, now: datetime) -> BackOut:
-    """What backing out of a booking costs now, under the latest price book."""
+    """What backing out of a booking costs now, under the latest price book. It is called outside a unit of work.
+
+    What is no longer sold has no current rate: then the pool buys back at the locked one, without a fee.
+    """
     window, sku, tier = Window(row.start_at, row.end_at), Sku.parse(row.sku), Tier(row.tier)
-    with context.cache.open(now) as market:
-        fee = market.curves.book.tariff.back_out_fee_ppm
-        current = row.rate
-        if sku.model in market.curves.book.loads and window.start >= now:
-            share = market.pool.footprint(sku).share
-            current = market.curves.window_rate(sku.model, share, tier, window)
+    if is_free(window, tier, now):
+        return BackOut(0, 0)
+    try:
+        with context.cache.open(now) as market:
+            fee = market.curves.book.tariff.back_out_fee_ppm
+            current = market.curves.window_rate(sku.model, market.pool.footprint(sku).share, tier, window)
+    except GputideError:
+        fee, current = 0, row.rate
     return back_out(
         window=window,
         tier=tier,

@@ -15,7 +15,7 @@ from broker.wire.market import PriceBookView, TariffView
 from broker.wire.people import CostCenterView, Scope, TokenView
 from broker.wire.quotes import BookingView, ExplanationView, PlaceView, ProposalView
 from market.backing_out import free_until
-from market.catalog import Isolation, Tier
+from market.catalog import Isolation, Sku, Tier
 from market.explanation import Explanation
 from market.instants import Window, slot_start
 from market.proposals import Proposal
@@ -33,6 +33,19 @@ def proposal_view(proposal: Proposal) -> ProposalView:
         seconds=proposal.window.seconds,
         rate=proposal.rate,
         total=proposal.total,
+    )
+
+
+def proposal_of(view: ProposalView) -> Proposal:
+    """The proposal that a view shows."""
+    return Proposal(
+        kind=view.kind,
+        sku=Sku.parse(view.sku),
+        tier=view.tier,
+        count=view.count,
+        window=Window(view.start, view.end),
+        rate=view.rate,
+        total=view.total,
     )
 
 

@@ -39,11 +39,16 @@ def free_until(tier: Tier, start: datetime) -> datetime:
     return start - FREE_UNTIL_BEFORE_START[tier]
 
 
+def is_free(window: Window, tier: Tier, now: datetime) -> bool:
+    """Whether leaving costs nothing: early enough, or late because the pool did not start it."""
+    return now <= free_until(tier, window.start) or now >= window.start
+
+
 def back_out(
     *, window: Window, tier: Tier, count: int, locked_rate: int, current_rate: int, fee_ppm: int, now: datetime
 ) -> BackOut:
     """What backing out at `now` costs; rates in micros a slice-hour, the fee as a part of what is bought back."""
-    if now <= free_until(tier, window.start) or now >= window.start:
+    if is_free(window, tier, now):
         return BackOut(0, 0)
     total = charge(rate=locked_rate, seconds=window.seconds, count=count)
     bought = charge(rate=min(locked_rate, current_rate), seconds=window.seconds, count=count)

@@ -50,7 +50,7 @@ class PriceBook:
 
     def digest(self) -> str:
         """A fingerprint of everything that a price depends on (hex sha256)."""
-        parts = (self.tariff, self.first_slot, sorted(self.loads.items()))
+        parts = (self.tariff.canonical(), self.first_slot, sorted(self.loads.items()))
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
@@ -91,9 +91,9 @@ class PriceCurves:
         return -(-self.card_rates(model, tier) * share.numerator // share.denominator)
 
     def window_rate(self, model: str, share: Fraction, tier: Tier, window: Window) -> int:
-        """The mean rate of a window, weighted by its seconds in each slot, rounded once, half to even."""
+        """The mean rate of a window, weighted by its seconds in each slot, rounded up once, as a slice's share is."""
         rates, seconds = self._rates_and_seconds(model, share, tier, window)
-        return divide_half_even(int((rates * seconds).sum()), window.seconds)
+        return -(-int((rates * seconds).sum()) // window.seconds)
 
     def mean_over(self, values: Ppm, window: Window) -> int:
         """The mean over a window of any array of this book, weighted by seconds."""

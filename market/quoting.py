@@ -107,6 +107,8 @@ def plan(request: Request, snapshot: Snapshot, now: datetime) -> Plan:
         raise NoCapacity(_nothing_free(request), nearest(request, snapshot, skus, earliest))
     found.sort(key=lambda pair: (pair[0], pair[1].window.start, _isolation(snapshot, pair[1].sku), pair[1].sku))
     chosen = found[0][1]
+    if chosen.total == 0:
+        raise PriceMissing(f"{chosen.sku} for that long costs less than a millionth, so it is not sold; ask for more")
     taken = snapshot.pool.footprint(chosen.sku)
     others = [replace(each, kind=ProposalKind.OTHER_SKU) for _, each in found[1:3]]
     return Plan(proposal=chosen, taken=taken, alternatives=(*_cheaper(request, snapshot, chosen, earliest), *others))
@@ -295,10 +297,11 @@ def _cheaper(request: Request, snapshot: Snapshot, chosen: Proposal, earliest: d
 
 def _other_skus(request: Request, snapshot: Snapshot, asked: Sku, earliest: datetime) -> Iterator[Proposal]:
     """Other SKUs with at least the asked memory that are free at the asked start."""
-    memory = snapshot.pool.footprint(asked).memory_gb
-    wider = replace(request, need=Need(count=request.need.count, memory_gb=memory))
-    for sku in sold_candidates(wider, snapshot):
-        if sku != asked and _is_free(request, snapshot, sku, earliest):
+    pool, book = snapshot.pool, snapshot.curves.book
+    memory = pool.footprint(asked).memory_gb
+    for sku in pool.skus():
+        sold = sku != asked and sku.model in book.tariff.base and sku.model in book.loads
+        if sold and pool.footprint(sku).memory_gb >= memory and _is_free(request, snapshot, sku, earliest):
             yield propose(request, snapshot, sku, earliest, ProposalKind.OTHER_SKU)
 
 

@@ -77,6 +77,13 @@ class Tariff:
         if not 0 <= self.back_out_fee_ppm <= PPM:
             raise InvalidTariff("back_out_fee lies between 0 and 1")
 
+    def canonical(self) -> tuple[object, ...]:
+        """Everything in it as sorted tuples: equal tariffs have the same `repr` in every process."""
+        bands = sorted((b.start, b.end, sorted(b.days), b.factor_ppm, b.name) for b in self.bands)
+        holidays = sorted(day.isoformat() for day in self.holidays)
+        tables = sorted(self.base.items()), bands, holidays, self.scarcity, sorted(self.tiers.items())
+        return (self.name, self.currency, self.zone, *tables, self.floor_ppm, self.cap_ppm, self.back_out_fee_ppm)
+
     def base_rate(self, model: str) -> int:
         """Micros a card-hour of a device model (`PriceMissing` when the tariff names none: it is not sold)."""
         rate = self.base.get(model)

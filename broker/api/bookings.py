@@ -12,7 +12,7 @@ from broker.moves import own_booking
 from broker.services import back_out, book, cancel, quote
 from broker.store import bookings
 from broker.views import booking_view
-from broker.wire.errors import BackOutNotFree, QuoteExpired
+from broker.wire.errors import BackOutNotFree, Forbidden, QuoteExpired
 from broker.wire.lists import BookingPage
 from broker.wire.quotes import BackOutView, BookingView, BookRequest, QuoteRequest, QuoteView
 from market.errors import GputideError
@@ -70,7 +70,9 @@ def list_bookings(
     everybody: bool = False,
 ) -> BookingPage:
     """Bookings, newest first: one's own, or everybody's for roles that may see them."""
-    person_id = None if everybody and principal.sees_everybody else principal.id
+    if everybody and not principal.sees_everybody:
+        raise Forbidden("everybody's bookings are shown to operators, finance and auditors")
+    person_id = None if everybody else principal.id
     facts = context.cache.facts(context.now())
     with context.database.read() as session:
         rows = bookings.bookings(session, person_id=person_id, state=state, before=unpack(cursor), limit=limit + 1)

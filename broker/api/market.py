@@ -61,9 +61,9 @@ def price_books(
 
 
 @router.get("/tariffs")
-def list_tariffs(context: ContextDep, _principal: PrincipalDep, cursor: Cursor = None, limit: Limit = 50) -> TariffPage:
+def list_tariffs(context: ContextDep, principal: PrincipalDep, cursor: Cursor = None, limit: Limit = 50) -> TariffPage:
     """Tariffs, newest first."""
-    views = tariffs.listed(context, before=number_of(cursor), limit=limit + 1)
+    views = tariffs.listed(context, before=number_of(cursor), limit=limit + 1, names=principal.sees_everybody)
     items, following = page(views, limit, lambda view: str(view.id))
     return TariffPage(items=items, next_cursor=following)
 

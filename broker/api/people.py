@@ -119,6 +119,6 @@ def grant_budget(
 
 @router.post("/cost-centers/{name}/members", status_code=204)
 def add_member(context: ContextDep, principal: PrincipalDep, name: NamePath, body: MemberIn) -> None:
-    """Lets a person book on a cost center."""
-    principal.need_role(Role.OPERATOR, Role.FINANCE)
+    """Lets a person book on a cost center; its owner may do that, too."""
+    service.need_keeper(context, principal, name)
     service.add_member(context, name, body.person)

@@ -42,7 +42,6 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(GputideError, _refused)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(Exception, _fault)
 
 
 def problem_of(error: GputideError, request: Request) -> ProblemView:
@@ -113,7 +112,11 @@ async def _http(request: Request, error: Exception) -> JSONResponse:
     return respond(_problem(request, status=known.status_code, code=code, detail=str(known.detail)), known.headers)
 
 
-async def _fault(request: Request, error: Exception) -> JSONResponse:
+def fault(request: Request, error: Exception) -> JSONResponse:
+    """What nobody foresaw: logged whole, told in general."""
     _log.error("fault", path=request.url.path, request_id=request.state.request_id, exc_info=error)
-    detail = "the broker failed on its own account; nothing was changed. Quote the request id to its operator"
+    detail = (
+        "the broker failed on its own account, and whether this was done is not known: "
+        "send it again with the same Idempotency-Key. Quote the request id to its operator"
+    )
     return respond(_problem(request, status=500, code="internal_error", detail=detail))

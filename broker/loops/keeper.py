@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from datetime import datetime
 
 import structlog
 
@@ -27,6 +28,7 @@ class Keeper:
 
     def __init__(self, context: Context, metrics: Metrics, told: Callable[[], None]) -> None:
         self._context, self._metrics, self._told = context, metrics, told
+        self._forgot: datetime | None = None
         self._due, self._stopping = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
 
@@ -103,7 +105,9 @@ class Keeper:
             self._told()
 
     def _forget(self) -> None:
-        """Old answers go once an hour, on the hour's first look."""
+        """Old answers go once an hour."""
         now = self._context.now()
-        if now.minute == 0 and now.second == 0:
+        hour = now.replace(minute=0, second=0, microsecond=0)
+        if hour != self._forgot:
             self._context.database.write(lambda session: answers.forget_old(session, now))
+            self._forgot = hour

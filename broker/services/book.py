@@ -10,20 +10,21 @@ from sqlmodel import Session
 from broker.context import Context, Principal
 from broker.failpoints import Work
 from broker.ids import Kind, new_id
-from broker.moves import authorise
-from broker.store import answers, bookings, events
+from broker.moves import authorise, budget_left_after, usable_cost_center
+from broker.store import answers, bookings, events, pools
 from broker.store.answers import Stored, Ticket
 from broker.store.database import Duplicate, OverlapRefused
 from broker.store.tables import BookingRow, QuoteRow
-from broker.views import booking_view
+from broker.views import booking_view, proposal_of
 from broker.wire.errors import Contention, NotFound, QuoteExpired, QuoteUsed
 from broker.wire.quotes import QuoteRequest, QuoteView
 from market.board import Allocation
 from market.catalog import Sku
-from market.errors import NoCapacity, Refused
+from market.errors import NoCapacity, OverBudget, Refused
 from market.instants import Window, whole_second
 from market.needs import parse_need
 from market.placement import place
+from market.proposals import Proposal
 from market.quoting import Request, nearest
 from market.states import BookingEvent, BookingState, move
 
@@ -46,6 +47,9 @@ def book(context: Context, principal: Principal, quote_id: str, ticket: Ticket) 
     for _ in range(PLACE_ATTEMPTS):
         try:
             return _commit(context, offer, _place(context, offer), ticket)
+        except OverBudget as refusal:
+            affordable = _within_budget(context, offer, principal)
+            return _answered_meanwhile(context, ticket, now, OverBudget(refusal.detail, affordable))
         except OverlapRefused:
             context.cache.refresh(now)
         except Duplicate:
@@ -89,13 +93,31 @@ def _bookable(session: Session, principal: Principal, quote_id: str, now: dateti
     if bookings.booking_of_quote(session, quote_id):
         raise QuoteUsed
     view = QuoteView.model_validate(quote.view)
-    late = max(view.proposal.start, now) + timedelta(seconds=view.proposal.seconds)
-    if now >= quote.expires_at or (quote.finish_by is not None and late > quote.finish_by):
+    ends = _Offer(quote, view, now).window.end
+    if now >= quote.expires_at or (quote.finish_by is not None and ends > quote.finish_by):
         raise QuoteExpired
     return quote
 
 
-def _place(context: Context, offer: _Offer) -> tuple[Allocation, ...]:
+def _within_budget(context: Context, offer: _Offer, principal: Principal) -> tuple[Proposal, ...]:
+    """What the quote named beside its price, and the budget of its cost center covers."""
+    with context.database.read() as session:
+        cost_center = usable_cost_center(session, principal, offer.view.cost_center)
+        named = [proposal_of(each) for each in offer.view.alternatives]
+        return tuple(
+            each for each in named if budget_left_after(context, session, cost_center, each.window, each.total) >= 0
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """Places on the board of one revision of the pool."""
+
+    allocations: tuple[Allocation, ...]
+    revision: int
+
+
+def _place(context: Context, offer: _Offer) -> _Placed:
     """A place on the board as known here; a refusal is only believed of a board that was just read."""
     try:
         return _place_once(context, offer)
@@ -104,12 +126,13 @@ def _place(context: Context, offer: _Offer) -> tuple[Allocation, ...]:
         return _place_once(context, offer)
 
 
-def _place_once(context: Context, offer: _Offer) -> tuple[Allocation, ...]:
+def _place_once(context: Context, offer: _Offer) -> _Placed:
     with context.cache.open(offer.now) as market:
         taken = market.pool.footprint(offer.sku)
         count, slots = offer.view.proposal.count, offer.window.slots
         try:
-            return place(market.board, market.pool, model=offer.sku.model, taken=taken, count=count, slots=slots)
+            found = place(market.board, market.pool, model=offer.sku.model, taken=taken, count=count, slots=slots)
+            return _Placed(found, context.cache.revision)
         except NoCapacity as refused:
             others = nearest(_request(offer), market, (offer.sku,), offer.window.start)
             raise NoCapacity(refused.detail, others) from None
@@ -120,7 +143,7 @@ def _request(offer: _Offer) -> Request:
     return Request(need=parse_need(asked.need), seconds=asked.seconds, tier=asked.tier)
 
 
-def _commit(context: Context, offer: _Offer, allocations: tuple[Allocation, ...], ticket: Ticket) -> Stored:
+def _commit(context: Context, offer: _Offer, placed: _Placed, ticket: Ticket) -> Stored:
     row = _row(offer)
 
     def unit(session: Session) -> Stored:
@@ -131,8 +154,10 @@ def _commit(context: Context, offer: _Offer, allocations: tuple[Allocation, ...]
             raise QuoteUsed
         session.add(BookingRow(**row.model_dump()))  # a copy: a unit of work may be run again
         session.flush()
-        bookings.allocate(session, row.id, allocations)
-        authorise(context, session, row, offer.now)
+        bookings.allocate(session, row.id, placed.allocations)
+        if pools.revision(session) != placed.revision:
+            raise OverlapRefused  # the devices are ours now, but were changed since the place was chosen
+        authorise(context, session, row, offer.view.currency, offer.now)
         _tell(session, row, offer.now)
         view = booking_view(session, row, offer.view.currency, simulated=offer.view.simulated)
         stored = Stored(201, view.model_dump(mode="json"))
@@ -141,7 +166,7 @@ def _commit(context: Context, offer: _Offer, allocations: tuple[Allocation, ...]
 
     stored = context.database.write(unit, Work.BOOK)
     if stored.body.get("id") == row.id:  # a twin's answer may also be a refusal
-        context.cache.promised(row.id, allocations)
+        context.cache.promised(row.id, placed.allocations)
         context.wake()
     return stored
 

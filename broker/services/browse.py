@@ -93,7 +93,9 @@ def pool(context: Context, *, after: str | None, limit: int) -> PoolView:
         shown: dict[str, list[DeviceView]] = {node.name: [] for node in nodes[:limit]}
         for device in pool.devices:
             if device.node in shown:
-                shown[device.node].append(_device(device, board.promised_now(device)))
+                geometry = pool.model(device.model).board
+                whole = geometry.cells if geometry and device.kind is DeviceKind.MIG else WHOLE
+                shown[device.node].append(_device(device, board.promised_now(device) * PPM // whole))
         return PoolView(
             name=pool.name,
             simulated=pool.simulated,
@@ -114,13 +116,12 @@ def pool(context: Context, *, after: str | None, limit: int) -> PoolView:
         )
 
 
-def _device(device: Device, promised: int) -> DeviceView:
-    whole = 8 if device.kind is DeviceKind.MIG else WHOLE
+def _device(device: Device, promised_ppm: int) -> DeviceView:
     return DeviceView(
         id=device.id,
         index=device.index,
         model=device.model,
         kind=device.kind,
         healthy=device.healthy,
-        promised_now=promised * PPM // whole,
+        promised_now=promised_ppm,
     )

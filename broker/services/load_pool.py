@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from sqlmodel import Session
 
 from broker.context import Context
 from broker.store import bookings, events, pools
-from market.catalog import Pool
+from market.catalog import Device, Pool
 from market.errors import InvalidPool
 from market.instants import slot_of
 
@@ -22,7 +23,9 @@ def load_pool(context: Context, pool: Pool, forecast: Mapping[str, Sequence[int]
     now = context.now()
 
     def unit(session: Session) -> int:
-        _check_promises(session, pool, slot_of(now))
+        changed = _changed(session, pool)
+        pools.bump(session, [device.id for device in changed])  # so that no booking takes one meanwhile
+        _check_promises(session, changed, pool, slot_of(now))
         revision = pools.save(session, pool, forecast)
         events.tell(session, "pool.loaded", subject=pool.name, at=now, revision=revision)
         return revision
@@ -33,16 +36,28 @@ def load_pool(context: Context, pool: Pool, forecast: Mapping[str, Sequence[int]
     return revision
 
 
-def _check_promises(session: Session, pool: Pool, from_slot: int) -> None:
+def _changed(session: Session, pool: Pool) -> list[Device]:
+    """The stored devices that the new pool has otherwise, or no more."""
     stored = pools.read(session)
-    if stored is None:
-        return
+    wanted = _by_place(pool.devices)
+    return [
+        device
+        for device in (stored.devices if stored else ())
+        if (new := wanted.get((device.node, device.index))) is None or replace(new, id=device.id) != device
+    ]
+
+
+def _check_promises(session: Session, changed: list[Device], pool: Pool, from_slot: int) -> None:
     promised = {each.device_id for held in bookings.live_allocations(session, from_slot).values() for each in held}
-    wanted = {(device.node, device.index): device for device in pool.devices}
-    for device in stored.devices:
+    wanted = _by_place(pool.devices)
+    for device in changed:
         new = wanted.get((device.node, device.index))
         if new and device.id in promised and (new.model, new.kind) != (device.model, device.kind):
             raise InvalidPool(
                 f"device {device.index} of {device.node} has bookings as {device.model} ({device.kind}), "
                 f"so it cannot become {new.model} ({new.kind}) before they end"
             )
+
+
+def _by_place(devices: Iterable[Device]) -> dict[tuple[str, int], Device]:
+    return {(device.node, device.index): device for device in devices}

@@ -64,9 +64,11 @@ def add_person(context: Context, name: str, role: Role) -> PersonView:
         raise AlreadyExists(f"there is a person called {name!r} already") from None
 
 
-def issue_token(context: Context, person_name: str, asked: TokenIn) -> NewToken:
+def issue_token(context: Context, person_name: str, asked: TokenIn, *, not_after: datetime | None = None) -> NewToken:
     """A new token of a person; its secret is in this answer and nowhere else."""
     now, secret = context.now(), new_secret()
+    wanted = now + timedelta(days=asked.days)
+    expires_at = min(wanted, not_after) if not_after else wanted
 
     def unit(session: Session) -> NewToken:
         row = TokenRow(
@@ -76,7 +78,7 @@ def issue_token(context: Context, person_name: str, asked: TokenIn) -> NewToken:
             digest=digest(secret),
             scopes=[str(each) for each in dict.fromkeys(asked.scopes)],
             created_at=now,
-            expires_at=now + timedelta(days=asked.days),
+            expires_at=expires_at,
         )
         session.add(row)
         return NewToken(**token_view(row).model_dump(), secret=secret)
@@ -85,16 +87,19 @@ def issue_token(context: Context, person_name: str, asked: TokenIn) -> NewToken:
 
 
 def issue_own_token(context: Context, principal: Principal, asked: TokenIn) -> NewToken:
-    """Another token of the same person, never with more scopes than the one used to ask."""
+    """Another token of the same person: never with more scopes than the one used to ask, and never outliving it."""
+    principal.need_scope(Scope.BOOK)
     beyond = [scope for scope in asked.scopes if scope not in principal.token.scopes]
     if beyond:
         raise Forbidden(f"this token lacks the scope {beyond[0]!r} itself")
-    return issue_token(context, principal.person.name, asked)
+    return issue_token(context, principal.person.name, asked, not_after=principal.token.expires_at)
 
 
 def revoke_token(context: Context, principal: Principal, token_id: str) -> None:
-    """Revokes a token of this person, or anybody's for an operator."""
+    """Revokes a token of this person, or anybody's for an operator. One that only reads can revoke but itself."""
     now = context.now()
+    if token_id != principal.token.id:
+        principal.need_scope(Scope.BOOK)
 
     def unit(session: Session) -> None:
         row = session.get(TokenRow, token_id)
@@ -124,6 +129,15 @@ def add_cost_center(context: Context, name: str, owner: str) -> CostCenterView:
     except Duplicate:
         raise AlreadyExists(f"there is a cost center called {name!r} already") from None
     return cost_center(context, name)
+
+
+def need_keeper(context: Context, principal: Principal, cost_center_name: str) -> None:
+    """`Forbidden` unless the person owns the cost center, or has the office to keep all of them."""
+    with context.database.read() as session:
+        owner_id = people.cost_center(session, cost_center_name).owner_id
+    if owner_id != principal.id:
+        principal.need_role(Role.OPERATOR, Role.FINANCE)
+    principal.need_scope(Scope.BOOK)
 
 
 def add_member(context: Context, cost_center_name: str, person: str) -> None:

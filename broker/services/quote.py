@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from sqlmodel import Session
-
 from broker.context import Context, Principal
 from broker.failpoints import Work
 from broker.ids import Kind, new_id
-from broker.moves import usable_cost_center
-from broker.store import bookings, ledger
+from broker.moves import budget_left_after, usable_cost_center
+from broker.store import bookings
 from broker.store.tables import CostCenterRow, QuoteRow
 from broker.views import explanation_view, proposal_view
 from broker.wire.errors import NotFound
 from broker.wire.quotes import QuoteRequest, QuoteView
 from market.catalog import Isolation
 from market.explanation import explain, in_one_line
-from market.instants import Window, local_months
-from market.ledger import split_by_period
 from market.needs import parse_need
 from market.quoting import Plan, Request, Urgency, plan
 
@@ -78,18 +74,6 @@ def renew(context: Context, principal: Principal, quote_id: str) -> QuoteView:
     if asked.start is not None and asked.start < context.now():
         asked = asked.model_copy(update={"start": None})
     return quote(context, principal, asked)
-
-
-def budget_left_after(
-    context: Context, session: Session, cost_center: CostCenterRow, window: Window, total: int
-) -> int:
-    """What the tightest budget period would have left, in micros; negative when it would not do."""
-    periods = local_months(window, context.zone)
-    left: list[int] = []
-    for period, share in zip(periods, split_by_period(total, window, periods), strict=True):
-        accounts = ledger.budget(session, cost_center.id, period.start)
-        left.append((accounts.budget.balance if accounts else 0) - share)
-    return min(left)
 
 
 def _request(asked: QuoteRequest) -> Request:

@@ -69,13 +69,13 @@ def _keep_currency(session: Session, row: TariffRow) -> None:
         raise InvalidTariff(f"this broker's budgets are in {kept}; a tariff in {wanted} cannot come into force")
 
 
-def listed(context: Context, *, before: int | None, limit: int) -> list[TariffView]:
-    """Tariffs, newest first."""
+def listed(context: Context, *, before: int | None, limit: int, names: bool) -> list[TariffView]:
+    """Tariffs, newest first; with `names`, who approved them."""
     now = context.now()
     with context.database.read() as session:
         in_force = prices.tariff_in_force(session, now)
         views: list[TariffView] = []
         for row in prices.tariffs(session, before=before, limit=limit):
-            approver = session.get(PersonRow, row.approved_by) if row.approved_by else None
+            approver = session.get(PersonRow, row.approved_by) if names and row.approved_by else None
             views.append(tariff_view(row, in_force.id if in_force else None, approver and approver.name, now))
     return views

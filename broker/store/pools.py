@@ -26,7 +26,7 @@ def read(session: Session) -> Pool | None:
         name=row.name,
         simulated=row.simulated,
         models=tuple(_model(each) for each in session.exec(select(ModelRow).order_by(col(ModelRow.name)))),
-        nodes=tuple(_node(each) for each in session.exec(select(NodeRow).order_by(col(NodeRow.name)))),
+        nodes=tuple(sorted(map(_node, session.exec(select(NodeRow))), key=lambda node: node.name)),  # by code points
         devices=tuple(_device(each) for each in session.exec(select(DeviceRow).order_by(col(DeviceRow.id)))),
     )
 

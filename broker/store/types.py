@@ -1,4 +1,4 @@
-"""Column types that keep what databases lose: UTC instants and enumerations, as plain integers and text.
+"""Column types that keep what databases lose: UTC instants as integers, JSON as text.
 
 `DateTime(timezone=True)` drops the offset on SQLite, so an instant is stored as microseconds since the epoch.
 """
