@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -12,19 +13,19 @@ import typer
 from pydantic import ValidationError
 from sqlalchemy.exc import SQLAlchemyError
 
-from broker.app import build
+from broker.app import at_home, build
 from broker.context import Context
 from broker.operator import PersonalBroker, issue_token_file, put_tariff_in_force, read_pool
 from broker.services import people, publish, tariffs
 from broker.services.load_pool import load_pool
 from broker.serving import serve_broker
-from broker.settings import load_settings
+from broker.settings import InvalidSettings, load_settings
 from broker.store import migrations, pools
 from broker.store.people import person_named
 from broker.telemetry import configure_logging, redact
 from broker.wire.people import PersonIn, Role, Scope
 from market.errors import GputideError, InvalidRequest
-from market.money import parse_money
+from market.money import format_money, parse_money
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 pool_app = typer.Typer(no_args_is_help=True, help="The pool: what this broker sells.")
@@ -76,13 +77,15 @@ def migrate(data_dir: DataDir = None) -> None:
 @app.command()
 def up(
     data_dir: DataDir = None,
-    port: Annotated[int, typer.Option(help="Port on loopback; 0 takes a free one.")] = 8470,
+    port: Annotated[int | None, typer.Option(help="Port on loopback; 0 takes a free one.")] = None,
     pool: Annotated[str | None, typer.Option(help="A sample pool (campus, openb) or a pool file.")] = None,
 ) -> None:
     """Serve a personal broker on loopback, with the devices of this machine or a sample pool."""
     settings = load_settings(data_dir=data_dir, host="127.0.0.1", port=port)
+    if settings.database_url is not None:
+        raise InvalidSettings("database_url: a personal broker keeps its own SQLite file; for this one use serve")
     configure_logging("warning")
-    personal = PersonalBroker(settings.organisation, pool)
+    personal = PersonalBroker(pool)
     serve_broker(settings, personal.prepare, lambda url: print(personal.announcement(url), flush=True))  # noqa: T201
 
 
@@ -186,6 +189,29 @@ def users_cost_center(
     _say(f"cost center {name} belongs to {owner}")
 
 
+@users_app.command("member")
+def users_member(cost_center: str, person: str, data_dir: DataDir = None) -> None:
+    """Let a person book on a cost center."""
+    with _context(data_dir) as context:
+        people.add_member(context, cost_center, person)
+    _say(f"{person} may book on {cost_center}")
+
+
+@users_app.command("budget")
+def users_budget(
+    cost_center: str,
+    amount: Annotated[str, typer.Argument(help="How much to add, in the tariff's currency.")],
+    month: Annotated[datetime | None, typer.Option(formats=["%Y-%m"], help="As 2026-12; this month if none.")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Add to a cost center's budget of a month."""
+    with _context(data_dir) as context:
+        start = month and month.replace(tzinfo=context.zone)
+        view = people.grant_budget(context, cost_center, parse_money(amount), start)
+        shown = view.period_start.astimezone(context.zone)
+    _say(f"the budget of {cost_center} for {shown:%Y-%m} is {format_money(view.limit, view.currency)}")
+
+
 @contextmanager
 def _context(data_dir: Path | None, *, migrated: bool = True) -> Generator[Context]:
     settings = load_settings(data_dir=data_dir)
@@ -194,7 +220,7 @@ def _context(data_dir: Path | None, *, migrated: bool = True) -> Generator[Conte
     try:
         if migrated:
             migrations.assert_current(context.database)
-            people.found_organisation(context, settings.organisation)
+            context = at_home(context, settings)
         yield context
     finally:
         context.database.close()

@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import timedelta
 from pathlib import Path
 
 from broker.assets import asset
@@ -17,8 +16,8 @@ from broker.pools import load_pool as load_pool_file
 from broker.security import write_private
 from broker.services import people, publish, tariffs
 from broker.services.load_pool import load_pool
-from broker.store import migrations, pools, prices
 from broker.store import people as people_store
+from broker.store import pools, prices
 from broker.store.tables import TokenRow
 from broker.tariffs import parse_tariff
 from broker.wire.errors import AlreadyExists
@@ -29,7 +28,9 @@ from market.money import MICROS
 
 Forecast = Mapping[str, Sequence[int]]
 SAMPLE = "campus"
+PERSONAL = "personal"
 PERSONAL_BUDGET = 1000 * MICROS
+PERSONAL_MONTHS = 13
 CENTS_A_GB_HOUR = 5
 
 
@@ -63,17 +64,15 @@ def put_tariff_in_force(context: Context, document: str, operator: str) -> Tarif
 class PersonalBroker:
     """A broker for one person on this machine: `prepare` makes what is missing, `announcement` says what there is."""
 
-    def __init__(self, organisation: str, source: str | None) -> None:
-        self._organisation, self._source = organisation, source
+    def __init__(self, source: str | None) -> None:
+        self._source = source
         self._ready: dict[str, object] = {}
 
     def prepare(self, context: Context) -> None:
-        """Makes schema, person, cost center, pool and prices where they are missing; issues a fresh token."""
-        migrations.upgrade(context.database)
-        people.found_organisation(context, self._organisation)
+        """Makes person, cost center, pool and prices where they are missing; issues a fresh token."""
         name = _person(context)
         pool = _pool(context, self._source)
-        if context.database.read_value(lambda session: prices.tariff_in_force(session, context.now())) is None:
+        if _needs_tariff(context, pool):
             put_tariff_in_force(context, personal_tariff(pool), name)
         publish.publish(context)
         _budget(context, name)
@@ -90,7 +89,7 @@ class PersonalBroker:
 def personal_tariff(pool: Pool) -> str:
     """The sample tariff, with a rate by memory for each model of the pool that it does not name: a personal broker
     sells what it finds. The rates stand in the last table of the document, so that lines can follow."""
-    document = asset("tariffs", "campus.toml").read_text("utf-8")
+    document = _sample_tariff()
     named = parse_tariff(document).base
     missing = {model.name: model.memory_gb * CENTS_A_GB_HOUR for model in pool.models if model.name not in named}
     lines = [f'"{model}" = {cents // 100}.{cents % 100:02}' for model, cents in missing.items()]
@@ -117,12 +116,26 @@ def _pool(context: Context, source: str | None) -> Pool:
     return pool
 
 
+def _needs_tariff(context: Context, pool: Pool) -> bool:
+    """Whether none is in force, or the sample one is and has no rate for a model of the pool. A tariff that somebody
+    wrote is left alone: what it does not name, it does not sell."""
+    row = context.database.read_value(lambda session: prices.tariff_in_force(session, context.now()))
+    if row is None:
+        return True
+    tariff = parse_tariff(row.document)
+    return tariff.name == parse_tariff(_sample_tariff()).name and any(m.name not in tariff.base for m in pool.models)
+
+
+def _sample_tariff() -> str:
+    return asset("tariffs", f"{SAMPLE}.toml").read_text("utf-8")
+
+
 def _budget(context: Context, name: str) -> None:
-    """A budget to play with, this month's and the next one's, once each."""
+    """A budget to play with, for this month and each of the year after it, once each."""
     with suppress(AlreadyExists):
-        people.add_cost_center(context, "personal", name)
-    this = people.cost_center(context, "personal")
-    following = people.cost_center(context, "personal", this.period_end + timedelta(days=1))
-    for month in (this, following):
+        people.add_cost_center(context, PERSONAL, name)
+    month = people.cost_center(context, PERSONAL)
+    for _ in range(PERSONAL_MONTHS):
         if month.limit == 0:
-            people.grant_budget(context, "personal", PERSONAL_BUDGET, month.period_start)
+            people.grant_budget(context, PERSONAL, PERSONAL_BUDGET, month.period_start)
+        month = people.cost_center(context, PERSONAL, month.period_end)

@@ -11,10 +11,9 @@ from typing import NoReturn
 import uvicorn
 from fastapi import FastAPI
 
-from broker.app import build, create_app
+from broker.app import at_home, build, create_app
 from broker.context import Context
 from broker.security import check_listening
-from broker.services.people import found_organisation
 from broker.settings import InvalidSettings, Settings
 from broker.store import lock, migrations
 from broker.wire.errors import NotReady
@@ -27,10 +26,10 @@ def serve_broker(
     prepare: Callable[[Context], None] | None = None,
     ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serves until SIGTERM or ctrl-C. `prepare` may change the database, which is locked for this broker by then;
-    `ready` gets the address once the broker answers there.
+    """Serves until SIGTERM or ctrl-C. `ready` gets the address once the broker answers there.
 
-    Refuses plaintext beyond loopback, a second broker on the same database, and a schema that is not the newest.
+    Refuses plaintext beyond loopback, a second broker on the same database, and a schema that is not the newest; with
+    `prepare` the schema is brought up to date instead, and `prepare` fills it, both under the lock of this broker.
     """
     check_listening(settings)
     signal.signal(signal.SIGTERM, _stop)
@@ -40,9 +39,11 @@ def serve_broker(
         unlock = lock.take(context.database)
         try:
             if prepare:
-                prepare(context)
+                migrations.upgrade(context.database)
             migrations.assert_current(context.database)
-            found_organisation(context, settings.organisation)
+            context = at_home(context, settings)
+            if prepare:
+                prepare(context)
             listening = _listen(settings)
             app = create_app(context)
             server = Server(_config(app, settings), app, lambda: ready and ready(_address(listening, settings)))

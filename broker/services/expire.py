@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from sqlmodel import Session
 
 from broker.context import Context
@@ -14,17 +16,29 @@ AT_ONCE = 100
 
 
 def expire_due(context: Context) -> int:
-    """Expires up to `AT_ONCE` bookings and returns how many, each in a unit of work of its own."""
+    """Expires up to `AT_ONCE` bookings, each in a unit of work of its own, and returns how many.
+
+    One that fails does not keep the others: an `ExceptionGroup` of all that failed comes at the end.
+    """
     now = context.now()
     with context.database.read() as session:
         due = bookings.past_their_end(session, now, AT_ONCE)
+    faults: list[Exception] = []
     for booking_id in due:
-
-        def unit(session: Session, booking_id: str = booking_id) -> None:
-            row = bookings.booking(session, booking_id, for_update=True)
-            if row is not None and (BookingState(row.state), BookingEvent.EXPIRE) in MOVES:
-                apply(session, row, BookingEvent.EXPIRE, now)
-
-        context.database.write(unit, Work.EXPIRE)
-        context.cache.released(booking_id)
+        try:
+            _expire(context, booking_id, now)
+        except Exception as error:  # noqa: BLE001 - told to the caller below
+            faults.append(error)
+    if faults:
+        raise ExceptionGroup("bookings could not be expired", faults)
     return len(due)
+
+
+def _expire(context: Context, booking_id: str, now: datetime) -> None:
+    def unit(session: Session) -> None:
+        row = bookings.booking(session, booking_id, for_update=True)
+        if row is not None and (BookingState(row.state), BookingEvent.EXPIRE) in MOVES:
+            apply(session, row, BookingEvent.EXPIRE, now)
+
+    context.database.write(unit, Work.EXPIRE)
+    context.cache.released(booking_id)

@@ -183,6 +183,8 @@ def _grant(context: Context, session: Session, name: str, amount: int, at: datet
     row = people.cost_center(session, name)
     accounts, grants = ledger.open_budget(session, row.id, _month(context, at or now)), ledger.grants_account(session)
     limit = accounts.budget.balance + accounts.held.balance + accounts.revenue.balance
+    if amount <= 0:
+        raise InvalidAmount("a budget is added to by more than nothing")
     if limit + amount > MAX_MICROS or amount - grants.balance > MOST_GRANTED:
         raise InvalidAmount(f"{amount} micros more would make budgets larger than the market can count")
     ledger.transfer(session, debit=grants, credit=accounts.budget, amount=amount, reason=TransferReason.GRANT, at=now)

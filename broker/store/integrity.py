@@ -7,9 +7,10 @@ one module makes them after every migration (`ensure`) and the broker asserts th
   extension is needed). Shared devices there, and both kinds on SQLite: triggers, on the peak over time of what is
   promised, not on its sum. On PostgreSQL the trigger first takes the device's row, so that writers queue up.
 - transfer, price_book: append-only. tariff: immutable once approved. event: only its number may be set, once.
-- account.balance: moved by the insertion of a transfer, in ascending account order, so that balances cannot drift.
-- booking: a terminal state is final.
-What is final cannot be deleted either: on SQLite a REPLACE is a deletion, and would slip past a rule on UPDATE.
+- account.balance: moved by the insertion of a transfer, in ascending account order.
+- booking: once terminal, nothing of it changes. hold: what was captured and released only grows.
+What is final cannot be deleted either, nor can an allocation before it is released: on SQLite a REPLACE is a deletion,
+and would slip past a rule on UPDATE. PostgreSQL's TRUNCATE passes by the triggers of rows, so it has a rule of its own.
 """
 
 from __future__ import annotations
@@ -47,12 +48,21 @@ _FROZEN = (
         "event",
         f"OLD.seq IS NOT NULL OR {_UNLIKE} OR COALESCE(OLD.person_id, '') <> COALESCE(NEW.person_id, '')",
     ),
-    ("booking_final", "booking", f"OLD.state IN ({_TERMINAL}) AND NEW.state <> OLD.state"),
+    ("booking_final", "booking", f"OLD.state IN ({_TERMINAL})"),
+    (
+        "hold_forward",
+        "hold",
+        "NEW.captured < OLD.captured OR NEW.released < OLD.released OR NEW.authorised <> OLD.authorised"
+        " OR NEW.booking_id <> OLD.booking_id OR NEW.cost_center_id <> OLD.cost_center_id"
+        " OR NEW.period_start <> OLD.period_start",
+    ),
 )
 _KEPT = (
     ("tariff_frozen", "tariff", "OLD.approved_by IS NOT NULL"),
     ("event_frozen", "event", "OLD.seq IS NOT NULL"),
     ("booking_final", "booking", f"OLD.state IN ({_TERMINAL})"),
+    ("hold_forward", "hold", "1 = 1"),
+    ("allocation_live", "allocation", "OLD.released_at IS NULL"),
 )
 
 
@@ -89,15 +99,19 @@ def _sqlite() -> dict[str, str]:
     return made
 
 
-def _function(name: str, body: str) -> str:
-    return f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $body$ BEGIN {body} END $body$"
+def _refuse(refusal: str) -> str:
+    return f"RAISE EXCEPTION '{refusal}' USING ERRCODE = 'check_violation';"
 
 
 def _refuse_if(condition: str, refusal: str) -> str:
-    return f"IF {condition} THEN RAISE EXCEPTION '{refusal}' USING ERRCODE = 'check_violation'; END IF;"
+    return f"IF {condition} THEN {_refuse(refusal)} END IF;"
 
 
-def _postgres() -> dict[str, str]:
+_EXCLUSION = "allocation_no_overlap"
+
+
+def _postgres() -> dict[str, tuple[str, str]]:
+    """For each trigger when it fires and what its function does."""
     own = "COALESCE(NEW.id, -1)"
     take_device = "UPDATE device SET version = version + 1 WHERE id = NEW.device_id;"
     peak = _refuse_if(f"EXISTS ({_PEAK.format(own=own)})", _OVERLAP)
@@ -107,58 +121,71 @@ def _postgres() -> dict[str, str]:
     least, most = "LEAST(NEW.debit_id, NEW.credit_id)", "GREATEST(NEW.debit_id, NEW.credit_id)"
     sign = "CASE WHEN id = NEW.debit_id THEN -NEW.amount ELSE NEW.amount END"
     moves = " ".join(f"UPDATE account SET balance = balance + {sign} WHERE id = {which};" for which in (least, most))
-    bodies = {
-        "allocation_guard": ("BEFORE INSERT OR UPDATE ON allocation", guard),
-        "transfer_moves": ("AFTER INSERT ON transfer", f"{moves} RETURN NULL;"),
+    made = {
+        "allocation_guard": ("BEFORE INSERT OR UPDATE ON allocation FOR EACH ROW", guard),
+        "transfer_moves": ("AFTER INSERT ON transfer FOR EACH ROW", f"{moves} RETURN NULL;"),
     }
     for table in _APPEND_ONLY:
-        refusal = f"RAISE EXCEPTION '{table}_append_only' USING ERRCODE = 'check_violation';"
-        bodies[f"{table}_no_change"] = (f"BEFORE UPDATE OR DELETE ON {table}", refusal)
+        when = f"BEFORE UPDATE OR DELETE ON {table} FOR EACH ROW"
+        made[f"{table}_no_change"] = (when, _refuse(f"{table}_append_only"))
     for name, table, condition in _FROZEN:
-        bodies[name] = (f"BEFORE UPDATE ON {table}", f"{_refuse_if(condition, name)} RETURN NEW;")
+        made[name] = (f"BEFORE UPDATE ON {table} FOR EACH ROW", f"{_refuse_if(condition, name)} RETURN NEW;")
     for name, table, condition in _KEPT:
-        bodies[f"{name}_delete"] = (f"BEFORE DELETE ON {table}", f"{_refuse_if(condition, name)} RETURN OLD;")
-    made = {
-        name: f"{_function(name, body)}; CREATE TRIGGER {name} {when} FOR EACH ROW EXECUTE FUNCTION {name}()"
-        for name, (when, body) in bodies.items()
-    }
-    made["allocation_no_overlap"] = (
-        "ALTER TABLE allocation ADD CONSTRAINT allocation_no_overlap EXCLUDE USING gist ("
-        "int8range(device_id, device_id, '[]') WITH &&, int4range(first_cell, end_cell) WITH &&, "
-        "int8range(first_slot, end_slot) WITH &&) WHERE (released_at IS NULL AND thousandths = 0)"
-    )
+        when = f"BEFORE DELETE ON {table} FOR EACH ROW"
+        made[f"{name}_delete"] = (when, f"{_refuse_if(condition, name)} RETURN OLD;")
+    for table in (*_APPEND_ONLY, *(table for _, table, _ in _KEPT)):
+        when = f"BEFORE TRUNCATE ON {table} FOR EACH STATEMENT"
+        made[f"{table}_no_truncate"] = (when, _refuse(f"{table}_no_truncate"))
     return made
 
 
-def _present(connection: Connection) -> set[str]:
-    if connection.dialect.name == "sqlite":
-        query = "SELECT name FROM sqlite_master WHERE type = 'trigger'"
-    else:
-        query = (
-            "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal"
-            " UNION SELECT conname FROM pg_constraint WHERE contype = 'x'"
-        )
-    return set(connection.execute(text(query)).scalars())
+def _source(body: str) -> str:
+    return f" BEGIN {body} END "
+
+
+def _postgres_trigger(name: str, when: str, body: str) -> str:
+    function = f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $body${_source(body)}$body$"
+    return f"{function}; CREATE TRIGGER {name} {when} EXECUTE FUNCTION {name}()"
 
 
 def _wanted(connection: Connection) -> dict[str, str]:
-    return _sqlite() if connection.dialect.name == "sqlite" else _postgres()
+    """Each rule as the database keeps it."""
+    if connection.dialect.name == "sqlite":
+        return _sqlite()
+    return {name: _source(body) for name, (_, body) in _postgres().items()} | {_EXCLUSION: ""}
+
+
+def _present(connection: Connection) -> dict[str, str]:
+    if connection.dialect.name == "sqlite":
+        query = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
+    else:
+        query = (
+            "SELECT tgname, prosrc FROM pg_trigger JOIN pg_proc ON pg_proc.oid = tgfoid"
+            " WHERE NOT tgisinternal AND tgenabled <> 'D'"
+            " UNION SELECT conname, '' FROM pg_constraint WHERE contype = 'x'"
+        )
+    return {str(name): str(rule) for name, rule in connection.execute(text(query))}
 
 
 def missing(connection: Connection) -> set[str]:
-    """The names of rules that this database lacks; empty when all are in force."""
-    return set(_wanted(connection)) - _present(connection)
+    """The names of rules that this database lacks, has otherwise or has switched off; empty when all are in force."""
+    present = _present(connection)
+    return {name for name, rule in _wanted(connection).items() if present.get(name) != rule}
 
 
 def ensure(connection: Connection) -> None:
     """Makes every rule anew, so that a changed rule reaches a database that had the old one."""
-    present = _present(connection)
-    for name, statement in _wanted(connection).items():
-        if connection.dialect.name == "sqlite":
+    if connection.dialect.name == "sqlite":
+        for name, statement in _sqlite().items():
             connection.execute(text(f"DROP TRIGGER IF EXISTS {name}"))
-        elif name == "allocation_no_overlap":
-            if name in present:
-                continue
-        else:
-            connection.execute(text(f"DROP FUNCTION IF EXISTS {name}() CASCADE"))
-        connection.exec_driver_sql(statement)
+            connection.exec_driver_sql(statement)
+        return
+    for name, (when, body) in _postgres().items():
+        connection.execute(text(f"DROP FUNCTION IF EXISTS {name}() CASCADE"))
+        connection.exec_driver_sql(_postgres_trigger(name, when, body))
+    if _EXCLUSION not in _present(connection):
+        connection.exec_driver_sql(
+            f"ALTER TABLE allocation ADD CONSTRAINT {_EXCLUSION} EXCLUDE USING gist ("
+            "int8range(device_id, device_id, '[]') WITH &&, int4range(first_cell, end_cell) WITH &&, "
+            "int8range(first_slot, end_slot) WITH &&) WHERE (released_at IS NULL AND thousandths = 0)"
+        )

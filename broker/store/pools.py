@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
-from sqlalchemy import update
+from sqlalchemy import or_, update
 from sqlmodel import Session, col, select
 
-from broker.store.tables import DeviceRow, ModelRow, NodeRow, PoolRow
+from broker.store.tables import AllocationRow, DeviceRow, ModelRow, NodeRow, PoolRow
 from market.catalog import Device, DeviceKind, DeviceModel, Node, Pool
+
+Named = TypeVar("Named", ModelRow, NodeRow)
 
 
 def revision(session: Session) -> int:
@@ -18,17 +21,26 @@ def revision(session: Session) -> int:
 
 
 def read(session: Session) -> Pool | None:
-    """The whole pool, devices by ascending id."""
+    """The whole pool, devices by ascending id; one that was withdrawn stays while something is promised of it."""
     row = session.get(PoolRow, 1)
     if row is None:
         return None
+    promised = select(AllocationRow.device_id).where(col(AllocationRow.released_at).is_(None))
+    kept = select(DeviceRow).where(or_(~col(DeviceRow.withdrawn), col(DeviceRow.id).in_(promised)))
+    devices = tuple(_device(each) for each in session.exec(kept.order_by(col(DeviceRow.id))))
+    models, nodes = {device.model for device in devices}, {device.node for device in devices}
     return Pool(
         name=row.name,
         simulated=row.simulated,
-        models=tuple(_model(each) for each in session.exec(select(ModelRow).order_by(col(ModelRow.name)))),
-        nodes=tuple(sorted(map(_node, session.exec(select(NodeRow))), key=lambda node: node.name)),  # by code points
-        devices=tuple(_device(each) for each in session.exec(select(DeviceRow).order_by(col(DeviceRow.id)))),
+        models=tuple(_model(each) for each in _by_name(session.exec(select(ModelRow))) if each.name in models),
+        nodes=tuple(_node(each) for each in _by_name(session.exec(select(NodeRow))) if each.name in nodes),
+        devices=devices,
     )
+
+
+def _by_name(rows: Iterable[Named]) -> list[Named]:
+    """Sorted by code points, in whatever order the database would collate them."""
+    return sorted(rows, key=lambda row: row.name)
 
 
 def forecasts(session: Session) -> dict[str, list[int]]:
@@ -39,7 +51,7 @@ def forecasts(session: Session) -> dict[str, list[int]]:
 def save(session: Session, pool: Pool, forecast: Mapping[str, Sequence[int]]) -> int:
     """Makes the stored pool like this one and returns its new revision.
 
-    A device keeps its row as long as its node and place do; one that is gone is kept as unhealthy, for what is
+    A device keeps its row as long as its node and place do; one that is gone is withdrawn, its row kept for what is
     promised of it.
     """
     row = session.get(PoolRow, 1) or PoolRow(name=pool.name, simulated=pool.simulated, revision=0)
@@ -76,10 +88,10 @@ def _save_devices(session: Session, pool: Pool) -> None:
         if row is None:
             row = DeviceRow(node=device.node, place=device.index, model=device.model, kind=device.kind, shapes=[])
         row.shapes, row.nvlink, row.healthy = list(device.shapes), device.nvlink, device.healthy
-        row.model, row.kind = device.model, device.kind
+        row.model, row.kind, row.withdrawn = device.model, device.kind, False
         session.add(row)
     for gone in stored.values():
-        gone.healthy = False
+        gone.healthy, gone.withdrawn = False, True
         session.add(gone)
     session.flush()
 

@@ -9,7 +9,7 @@ import re
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, UniqueConstraint
+from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, UniqueConstraint, text
 from sqlalchemy.orm import declared_attr
 from sqlmodel import Field, SQLModel
 
@@ -43,6 +43,11 @@ def _instant(*, nullable: bool = False) -> Any:
 
 def _json() -> Any:
     return Field(sa_column=Column(JsonText, nullable=False))
+
+
+def _only(condition: str) -> dict[str, Any]:
+    """Makes an index one of the rows that meet a condition."""
+    return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
 
 
 class OrganisationRow(Row, table=True):
@@ -91,6 +96,7 @@ class AccountRow(Row, table=True):
     __table_args__ = (
         CheckConstraint("kind = 'grants' OR balance >= 0", name="account_balance"),
         UniqueConstraint("kind", "cost_center_id", "period_start"),
+        Index("account_grants", "kind", unique=True, **_only("kind = 'grants'")),
     )
     id: int | None = _serial()
     kind: str
@@ -154,6 +160,7 @@ class DeviceRow(Row, table=True):
     shapes: list[str] = _json()
     nvlink: str | None = None
     healthy: bool = True
+    withdrawn: bool = False
     version: int = Field(default=0, sa_column=Column(BigInteger, nullable=False, server_default="0"))
 
 
@@ -242,6 +249,7 @@ class AllocationRow(Row, table=True):
             name="allocation_extent",
         ),
         Index("allocation_of_device", "device_id", "end_slot"),
+        Index("allocation_live", "end_slot", **_only("released_at IS NULL")),
     )
     id: int | None = _serial()
     booking_id: str = Field(foreign_key="booking.id", index=True)

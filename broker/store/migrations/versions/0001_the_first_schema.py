@@ -60,6 +60,7 @@ def upgrade() -> None:
         sa.Column("shapes", JsonText(), nullable=False),
         sa.Column("nvlink", sa.String(), nullable=True),
         sa.Column("healthy", sa.Boolean(), nullable=False),
+        sa.Column("withdrawn", sa.Boolean(), nullable=False),
         sa.Column("version", sa.BigInteger(), server_default="0", nullable=False),
         sa.CheckConstraint("kind IN ('mig', 'shared')", name="device_kind"),
         sa.ForeignKeyConstraint(
@@ -187,6 +188,13 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("account", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_account_cost_center_id"), ["cost_center_id"], unique=False)
+        batch_op.create_index(
+            "account_grants",
+            ["kind"],
+            unique=True,
+            sqlite_where=sa.text("kind = 'grants'"),
+            postgresql_where=sa.text("kind = 'grants'"),
+        )
 
     op.create_table(
         "cost_center_member",
@@ -306,6 +314,13 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("allocation", schema=None) as batch_op:
         batch_op.create_index("allocation_of_device", ["device_id", "end_slot"], unique=False)
+        batch_op.create_index(
+            "allocation_live",
+            ["end_slot"],
+            unique=False,
+            sqlite_where=sa.text("released_at IS NULL"),
+            postgresql_where=sa.text("released_at IS NULL"),
+        )
         batch_op.create_index(batch_op.f("ix_allocation_booking_id"), ["booking_id"], unique=False)
 
     op.create_table(
@@ -379,6 +394,7 @@ def downgrade() -> None:
     op.drop_table("hold")
     with op.batch_alter_table("allocation", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_allocation_booking_id"))
+        batch_op.drop_index("allocation_live")
         batch_op.drop_index("allocation_of_device")
 
     op.drop_table("allocation")
@@ -391,6 +407,7 @@ def downgrade() -> None:
     op.drop_table("price_book")
     op.drop_table("cost_center_member")
     with op.batch_alter_table("account", schema=None) as batch_op:
+        batch_op.drop_index("account_grants")
         batch_op.drop_index(batch_op.f("ix_account_cost_center_id"))
 
     op.drop_table("account")
