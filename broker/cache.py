@@ -182,7 +182,8 @@ class MarketCache:
             book = self._curves.book
             if now.replace(minute=0, second=0, microsecond=0) > book.computed_at:
                 return True
-            return any(_has_moved(board, model, load, book.first_slot) for model, load in book.loads.items())
+            sold = (model.name for model in board.pool.models if model.name in book.loads)
+            return any(_has_moved(board, model, book.loads[model], book.first_slot) for model in sold)
 
 
 def _has_moved(board: Board, model: str, load: ModelLoad, first_slot: int) -> bool:

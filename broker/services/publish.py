@@ -35,7 +35,8 @@ def publish(context: Context) -> PriceBook:
     zone = zone_named(parse_tariff(tariff_row.document).zone)
     context.cache.refresh(now)
     with context.cache.locked_board(now) as board:
-        loads = {model: _load(board, model, hours, zone, slot_of(now)) for model, hours in forecasts.items()}
+        sold = (model.name for model in board.pool.models if model.name in forecasts)
+        loads = {model: _load(board, model, forecasts[model], zone, slot_of(now)) for model in sold}
     row = PriceBookRow(
         tariff_id=tariff_row.id,
         pool_revision=revision,

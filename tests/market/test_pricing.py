@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
+from math import ceil
 
 import numpy as np
 import pytest
@@ -82,13 +86,43 @@ def test_another_load_is_another_book() -> None:
 
 
 @given(st.lists(LOADS, min_size=SLOTS, max_size=SLOTS), st.integers(0, 86_400), st.integers(300, 172_800))
-def test_the_rate_of_a_window_is_the_mean_of_its_seconds(loads: list[int], start: int, seconds: int) -> None:
+def test_the_rate_of_a_window_is_the_mean_of_its_seconds_rounded_up(loads: list[int], start: int, seconds: int) -> None:
     priced = PriceCurves(book(loads=loads))
     begin = NOON + timedelta(seconds=start)
     window = Window(begin, begin + timedelta(seconds=seconds))
     rates = priced.rates("l4", Fraction(1), Tier.STANDARD)
     exact = sum(int(rates[slot - FIRST]) * window.slot_seconds(slot) for slot in window.slots)
-    assert priced.window_rate("l4", Fraction(1), Tier.STANDARD, window) == round(Fraction(exact, seconds))
+    assert priced.window_rate("l4", Fraction(1), Tier.STANDARD, window) == ceil(Fraction(exact, seconds))
+
+
+@given(loads=st.lists(LOADS, min_size=SLOTS, max_size=SLOTS), slot=st.integers(0, SLOTS - 5))
+def test_slices_never_cost_less_than_the_card_they_fill(loads: list[int], slot: int) -> None:
+    """To the micro, over a window of several slots: each rate is rounded up, so parts never undercut the whole."""
+    priced = PriceCurves(book(loads=loads))
+    window = Window(slot_start(FIRST + slot), slot_start(FIRST + slot) + timedelta(minutes=37))
+    whole = priced.window_rate("l4", Fraction(1), Tier.STANDARD, window)
+    for parts in (2, 3, 4, 7):
+        assert parts * priced.window_rate("l4", Fraction(1, parts), Tier.STANDARD, window) >= whole
+
+
+def test_a_book_has_one_digest_in_every_process() -> None:
+    """Sets are ordered by hashes, which differ from process to process: two of them, with other seeds."""
+    child = """if True:
+        from dataclasses import replace
+        from datetime import date
+        from tests.market.snapshots import TARIFF, book
+        from market.tariff import Band
+        days = frozenset({"weekday", "weekend", "holiday"})
+        bands = (Band(name="day", start=540, end=1080, days=days, factor_ppm=1_500_000),)
+        holidays = frozenset({date(2026, 12, 25), date(2026, 12, 26), date(2027, 1, 1)})
+        print(replace(book(), tariff=replace(TARIFF, bands=bands, holidays=holidays)).digest())
+    """
+    command = [sys.executable, "-c", child]
+    seeds = ({**os.environ, "PYTHONHASHSEED": seed} for seed in ("1", "2", "3"))
+    digests = {
+        subprocess.run(command, env=seed, text=True, stdout=subprocess.PIPE, check=True).stdout for seed in seeds
+    }
+    assert len(digests) == 1
 
 
 def test_a_window_outside_the_book_has_no_price() -> None:

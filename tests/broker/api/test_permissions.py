@@ -141,6 +141,22 @@ def test_a_token_never_begets_a_mightier_one(guests: Guests, asked: list[str]) -
     assert "admin" in problem(refused, 403, "forbidden")["detail"]
 
 
+def test_a_token_that_may_only_read_makes_and_ends_no_other(guests: Guests) -> None:
+    secret = guests.token(Role.OPERATOR, Scope.READ, Scope.ADMIN)
+    refused = guests.api.post("/v1/tokens", {"label": "more", "scopes": ["read"]}, token=secret)
+    assert "book" in problem(refused, 403, "forbidden")["detail"]
+    other = guests.bob_principal.token.id
+    problem(guests.api.send("DELETE", f"/v1/tokens/{other}", token=secret), 403, "forbidden")
+
+
+def test_who_approved_a_tariff_is_told_to_those_who_see_everybody(guests: Guests) -> None:
+    def approvers(token: str) -> list[str | None]:
+        return [each["approved_by"] for each in guests.api.get("/v1/tariffs", token=token).json()["items"]]
+
+    assert approvers(guests.token(Role.AUDITOR)) == ["ada"]
+    assert approvers(guests.bob) == [None]
+
+
 @pytest.mark.parametrize("way", ["", "/back-out"])
 def test_somebody_elses_booking_cannot_be_seen(guests: Guests, way: str) -> None:
     problem(guests.api.get(f"/v1/bookings/{guests.booking}{way}", token=guests.bob), 404, "not_found")
@@ -164,8 +180,10 @@ def test_a_refusal_says_the_same_of_what_is_hidden_and_of_what_is_not_there(gues
 
 
 def test_a_member_lists_their_own_bookings_only(guests: Guests) -> None:
-    for query in ("", "?everybody=true"):
-        assert guests.api.get(f"/v1/bookings{query}", token=guests.bob).json()["items"] == []
+    assert guests.api.get("/v1/bookings", token=guests.bob).json()["items"] == []
+    problem(guests.api.get("/v1/bookings?everybody=true", token=guests.bob), 403, "forbidden")
+    everybody = guests.api.get("/v1/bookings?everybody=true", token=guests.token(Role.AUDITOR)).json()["items"]
+    assert guests.booking in [each["id"] for each in everybody]
     assert len(guests.api.get("/v1/bookings").json()["items"]) == 2
 
 

@@ -25,6 +25,18 @@ def test_a_token_ends_at_the_instant_it_says(api: Api) -> None:
     problem(api.get("/v1/tokens", token=made["secret"]), 401, "not_authenticated")
 
 
+def test_a_token_never_outlives_the_one_that_asked_for_it(api: Api) -> None:
+    short = _token(api, days=1)
+    child = api.post("/v1/tokens", {"label": "longer", "scopes": ["read"], "days": 90}, token=short["secret"]).json()
+    assert child["expires_at"] == short["expires_at"]
+
+
+def test_a_token_that_may_only_read_can_end_itself(api: Api) -> None:
+    made = _token(api, scopes=["read"])
+    assert api.send("DELETE", f"/v1/tokens/{made['id']}", token=made["secret"]).status_code == 204
+    problem(api.get("/v1/me", token=made["secret"]), 401, "not_authenticated")
+
+
 def test_a_revoked_token_ends_at_once_and_for_buying_too(api: Api) -> None:
     made, quote = _token(api), api.quote()
     assert api.send("DELETE", f"/v1/tokens/{made['id']}").status_code == 204

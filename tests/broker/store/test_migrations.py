@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import CheckConstraint, inspect, text
+from sqlalchemy import CheckConstraint, Inspector, inspect, text
 
 from broker.store import integrity, migrations
 from broker.store.database import Database
@@ -80,6 +80,17 @@ def test_a_schema_of_another_revision_is_refused(database: Database) -> None:
 def _schema(database: Database) -> dict[str, str]:
     found = inspect(database.engine)
     return {
-        table: repr((found.get_columns(table), found.get_indexes(table), found.get_foreign_keys(table)))
+        table: repr((found.get_columns(table), _indexes(found, table), found.get_foreign_keys(table)))
         for table in found.get_table_names()
     }
+
+
+def _indexes(found: Inspector, table: str) -> list[tuple[object, object, dict[str, str]]]:
+    return [
+        (
+            each["name"],
+            each["column_names"],
+            {key: str(value) for key, value in each.get("dialect_options", {}).items()},
+        )
+        for each in found.get_indexes(table)
+    ]
