@@ -8,15 +8,16 @@ Baselines, from the same run: `healthz_p50_ms` (a request that does nothing), `c
 
 from __future__ import annotations
 
-import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from functools import partial
 from itertools import cycle
 from pathlib import Path
@@ -26,7 +27,9 @@ from uuid import uuid4
 
 import httpx
 
+from broker.operator import personal_tariff, read_pool
 from tests.support import postgres
+from tests.support.brokers import open_shop
 
 STANDING = 1000
 CLIENTS = 8
@@ -38,12 +41,12 @@ def run(*, quick: bool) -> dict[str, Any]:
     """The figures and their baselines."""
     rounds, requests, standing = (1, 30, 50) if quick else (5, 200, STANDING)
     with tempfile.TemporaryDirectory() as folder:
-        with _broker(Path(folder) / "sqlite") as client:
+        with _broker(f"sqlite:///{folder}/gputide.db") as client:
             _fill(client, standing)
             figures = _latencies(client, rounds, requests)
             per_s = {"sqlite": _throughput(client, requests)}
         server = postgres.start(Path(folder) / "postgres")
-        with _broker(Path(folder) / "data", postgres.fresh_database(server)) as client:
+        with _broker(postgres.fresh_database(server)) as client:
             per_s["postgres"] = _throughput(client, requests)
         server.cleanup()
     figures |= {f"bookings_per_s.{kind}": value for kind, value in per_s.items()}
@@ -55,17 +58,38 @@ def run(*, quick: bool) -> dict[str, Any]:
 
 
 @contextmanager
-def _broker(folder: Path, url: str | None = None) -> Iterator[httpx.Client]:
-    environment = {**os.environ, **({"GPUTIDE_DATABASE_URL": url} if url else {})}
-    command = [sys.executable, "-m", "broker", "up", "--data-dir", str(folder), "--port", "0", "--pool", "openb"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stdout
-        ready = json.loads(process.stdout.readline())
-        headers = {"Authorization": f"Bearer {ready['token']}"}
-        limits = httpx.Limits(max_connections=CLIENTS)
-        with httpx.Client(base_url=ready["url"], headers=headers, timeout=60, limits=limits) as client:
-            yield client
-        process.terminate()
+def _broker(url: str) -> Iterator[httpx.Client]:
+    """A client of a broker of the openb fleet that runs as a process of its own, as in use."""
+    pool, forecast = read_pool("openb")
+    shop = open_shop(url, pool, forecast=forecast, tariff=personal_tariff(pool), now=datetime.now(UTC))
+    shop.context.database.close()
+    port = _free_port()
+    environment = {**os.environ, "GPUTIDE_DATABASE_URL": url, "GPUTIDE_LOG_LEVEL": "warning"}
+    command = [sys.executable, "-m", "broker", "serve", "--port", str(port)]
+    with subprocess.Popen(command, env=environment) as process:
+        headers, limits = {"Authorization": f"Bearer {shop.secret}"}, httpx.Limits(max_connections=CLIENTS)
+        try:
+            with httpx.Client(
+                base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60, limits=limits
+            ) as client:
+                _wait_until_healthy(client, process)
+                yield client
+        finally:
+            process.terminate()
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        return int(one.getsockname()[1])
+
+
+def _wait_until_healthy(client: httpx.Client, process: subprocess.Popen[bytes]) -> None:
+    while process.poll() is None:
+        with suppress(httpx.TransportError):
+            if client.get("/healthz").status_code == 200:
+                return
+        time.sleep(0.05)
+    raise RuntimeError("the broker did not start; the lines above say why")
 
 
 def _quote(client: httpx.Client, need: str, number: int) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sqlite3
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -260,4 +262,58 @@ def test_a_broker_that_cannot_serve_says_so_in_one_line(tmp_path: Path, command:
     url = "postgresql://me:hunter2@127.0.0.1:1/gputide"
     refused = broker(*command, "--data-dir", str(tmp_path / "data"), GPUTIDE_DATABASE_URL=url)
     assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (1, "", 1), refused.stderr
+    assert "hunter2" not in refused.stderr
+
+
+def test_a_budget_of_another_month_is_added_to(host: Host) -> None:
+    host.done("users", "cost-center", "lab", "--owner", "ada")
+    assert "for 2030-02 is 250.00 EUR" in host.done("users", "budget", "lab", "250", "--month", "2030-02")
+    assert "for 2030-02 is 260.50 EUR" in host.done("users", "budget", "lab", "10.50", "--month", "2030-02")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [(("lab", "0"), "invalid_amount"), (("lab", "1,5"), "invalid_amount"), (("none", "1"), "none"),
+     (("lab", "1000000000001"), "invalid_amount")],
+)  # fmt: skip
+def test_a_budget_that_cannot_be_is_refused(host: Host, arguments: tuple[str, ...], words: str) -> None:
+    host.done("users", "cost-center", "lab", "--owner", "ada")
+    assert words in host.refused("users", "budget", *arguments)
+
+
+def test_a_member_is_added_to_a_cost_center(host: Host) -> None:
+    host.done("users", "cost-center", "lab", "--owner", "ada")
+    host.done("users", "add", "bob")
+    assert "bob may book on lab" in host.done("users", "member", "lab", "bob")
+    assert "zoe" in host.refused("users", "member", "lab", "zoe")
+    assert "none" in host.refused("users", "member", "none", "bob")
+
+
+def test_the_zone_of_an_organisation_stays_what_it_was(empty: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its budget months would begin at other instants else. A setting that agrees is no contradiction."""
+    empty.done("users", "add", "ada")
+    monkeypatch.setenv("GPUTIDE_ORGANISATION_ZONE", "Asia/Tokyo")
+    assert "UTC" in empty.refused("users", "add", "bob")
+    monkeypatch.setenv("GPUTIDE_ORGANISATION_ZONE", "UTC")
+    empty.done("users", "add", "bob")
+
+
+def test_a_zone_that_was_set_once_need_not_be_set_again(empty: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUTIDE_ORGANISATION_ZONE", "Asia/Tokyo")
+    empty.done("users", "add", "ada", "--role", "operator")
+    monkeypatch.delenv("GPUTIDE_ORGANISATION_ZONE")
+    empty.done("pool", "load", empty.file("pool.toml", SMALL_POOL))
+    empty.done("tariffs", "put", empty.file("tariff.toml", TARIFF), "--approve-as", "ada")
+    empty.done("users", "cost-center", "lab", "--owner", "ada")
+    empty.done("users", "budget", "lab", "5", "--month", "2030-02")
+    in_tokyo = datetime(2030, 2, 1, tzinfo=ZoneInfo("Asia/Tokyo"))
+    assert str(int(in_tokyo.timestamp()) * 1_000_000) in "\n".join(empty.contents())
+
+
+def test_a_personal_broker_keeps_a_database_of_its_own(tmp_path: Path) -> None:
+    refused = broker(
+        "up", "--data-dir", str(tmp_path), GPUTIDE_DATABASE_URL="postgresql://me:hunter2@127.0.0.1:1/gputide"
+    )
+    assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (1, "", 1), refused.stderr
+    assert "database_url" in refused.stderr
     assert "hunter2" not in refused.stderr
