@@ -6,6 +6,7 @@ ppm of a whole: of one GPU where GPUs are counted, of a model's sellable capacit
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TypeAlias
 from zoneinfo import ZoneInfo
 
@@ -68,9 +69,16 @@ def forecast_slots(profile_ppm: Integers, zone: ZoneInfo, first_slot: int, slots
 
     Where clocks go forward an hour of the profile is left out, where they go back one counts twice.
     """
+    return profile_ppm[_hours_of_week(zone, first_slot, slots)]
+
+
+@lru_cache(maxsize=8)
+def _hours_of_week(zone: ZoneInfo, first_slot: int, slots: int) -> Integers:
+    """Kept, since all models of a pool ask for the same stretch of time."""
     local = (slot_start(slot).astimezone(zone) for slot in range(first_slot, first_slot + slots))
-    hours = [24 * instant.weekday() + instant.hour for instant in local]
-    return profile_ppm[np.array(hours, dtype=np.int64)]
+    hours = np.array([24 * instant.weekday() + instant.hour for instant in local], dtype=np.int64)
+    hours.flags.writeable = False
+    return hours
 
 
 def still_to_come(forecast_ppm: Integers, promised_ppm: Integers) -> Integers:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from datetime import datetime
+from time import monotonic
 
 import structlog
 
@@ -29,6 +30,7 @@ class Keeper:
     def __init__(self, context: Context, metrics: Metrics, told: Callable[[], None]) -> None:
         self._context, self._metrics, self._told = context, metrics, told
         self._forgot: datetime | None = None
+        self._published = -LOOK_EVERY_S
         self._due, self._stopping = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
 
@@ -82,7 +84,9 @@ class Keeper:
         expire_due(self._context)
 
     def _publish(self) -> None:
-        if self._is_due():
+        """Not more often than it looks by itself: each booking of a run of them would make a price book else."""
+        if monotonic() - self._published >= LOOK_EVERY_S and self._is_due():
+            self._published = monotonic()
             book = publish(self._context)
             self._metrics.book_number.set(book.number)
             for model, load in book.loads.items():

@@ -28,12 +28,13 @@ def publish(context: Context) -> PriceBook:
     with context.database.read() as session:
         tariff_row = prices.tariff_in_force(session, context.now())
         forecasts = pools.forecasts(session)
-        revision = pools.revision(session)
+        revision, latest = pools.revision(session), prices.latest_book_number(session)
     if tariff_row is None or not forecasts:
         raise NotReady
     assert tariff_row.id is not None
     zone = zone_named(parse_tariff(tariff_row.document).zone)
-    context.cache.refresh(now)
+    if context.cache.is_behind(revision, latest):  # else it has heard of every booking, and a large board takes a while
+        context.cache.refresh(now)
     with context.cache.locked_board(now) as board:
         sold = (model.name for model in board.pool.models if model.name in forecasts)
         loads = {model: _load(board, model, forecasts[model], zone, slot_of(now)) for model in sold}

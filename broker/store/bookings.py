@@ -7,10 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import CursorResult, insert, update
+from sqlalchemy import select as sa_select
 from sqlmodel import Session, and_, col, or_, select
 
 from broker.store import pools
-from broker.store.tables import AllocationRow, BookingRow, CostCenterRow, DeviceRow, PersonRow, QuoteRow
+from broker.store.tables import TABLES, AllocationRow, BookingRow, CostCenterRow, DeviceRow, PersonRow, QuoteRow
 from market.board import Allocation
 from market.states import BookingState
 
@@ -71,12 +72,12 @@ def places(session: Session, booking_id: str) -> list[tuple[str, int]]:
 
 def live_allocations(session: Session, from_slot: int) -> dict[str, tuple[Allocation, ...]]:
     """Every promise of a place that is in force and reaches past a slot, by booking id."""
-    query = select(AllocationRow).where(
-        col(AllocationRow.released_at).is_(None), col(AllocationRow.end_slot) > from_slot
-    )
+    of = TABLES.tables["allocation"].c
+    columns = (of.booking_id, of.device_id, of.first_cell, of.end_cell, of.thousandths, of.first_slot, of.end_slot)
+    query = sa_select(*columns).where(of.released_at.is_(None), of.end_slot > from_slot)
     found: dict[str, list[Allocation]] = {}
-    for row in session.exec(query):
-        found.setdefault(row.booking_id, []).append(_value(row))
+    for booking_id, *place in session.connection().execute(query):  # no objects of rows: they come by the thousand
+        found.setdefault(booking_id, []).append(_value(*place))
     return {booking_id: tuple(each) for booking_id, each in found.items()}
 
 
@@ -121,12 +122,8 @@ def _row(booking_id: str, each: Allocation) -> dict[str, Any]:
     }
 
 
-def _value(row: AllocationRow) -> Allocation:
-    mask = ((1 << row.end_cell) - 1) & ~((1 << row.first_cell) - 1)
-    return Allocation(
-        device_id=row.device_id,
-        mask=mask,
-        thousandths=row.thousandths,
-        first_slot=row.first_slot,
-        end_slot=row.end_slot,
-    )
+def _value(
+    device_id: int, first_cell: int, end_cell: int, thousandths: int, first_slot: int, end_slot: int
+) -> Allocation:
+    mask = ((1 << end_cell) - 1) & ~((1 << first_cell) - 1)
+    return Allocation(device_id=device_id, mask=mask, thousandths=thousandths, first_slot=first_slot, end_slot=end_slot)
