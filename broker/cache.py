@@ -57,6 +57,7 @@ class MarketCache:
         self._curves: PriceCurves | None = None
         self._revision = 0
         self._known: dict[str, tuple[Allocation, ...]] = {}
+        self._reserved: dict[str, tuple[Allocation, ...]] = {}
         self._gone: deque[str] = deque(maxlen=REMEMBERED)
 
     @contextmanager
@@ -99,7 +100,7 @@ class MarketCache:
             known, board = bookings.live_allocations(session, first), self._pristine(first)
             for each in chain.from_iterable(known.values()):
                 board.promise(each)
-            self._known, self._board = known, board
+            self._known, self._board, self._reserved = known, board, {}
             number = prices.latest_book_number(session)
             if number > (self._curves.book.number if self._curves else 0):
                 row = prices.book(session, number)
@@ -122,12 +123,29 @@ class MarketCache:
         board.first_slot = first_slot
         return board
 
+    def reserve(self, booking_id: str, allocations: tuple[Allocation, ...]) -> None:
+        """Marks places as taken while they are being booked, so that bookings at the same time choose others; for a
+        caller that holds the lock and has just found them free. A refresh knows of no reservation: what is scarce is
+        left to the database, where the first who commits has it."""
+        board = self._board
+        assert board is not None
+        for each in allocations:
+            board.promise(each)
+        self._reserved[booking_id] = allocations
+
+    def unreserve(self, booking_id: str) -> None:
+        """Gives places back that were reserved and did not become a booking's."""
+        with self._lock:
+            self._release(self._reserved.pop(booking_id, ()))
+
     def promised(self, booking_id: str, allocations: tuple[Allocation, ...]) -> None:
         """Applies a booking that was committed."""
         with self._lock:
             if self._board is None or booking_id in self._known or booking_id in self._gone:
                 return
             self._known[booking_id] = allocations
+            if self._reserved.pop(booking_id, None):
+                return
             try:
                 for each in allocations:
                     self._board.promise(each)
@@ -138,14 +156,16 @@ class MarketCache:
         """Applies the end of a booking that was committed."""
         with self._lock:
             self._gone.append(booking_id)
-            known = self._known.pop(booking_id, ())
-            if self._board is None:
-                return
-            try:
-                for each in known:
-                    self._board.release(each)
-            except ValueError:
-                self._board = None  # as above: news never fails, it is read anew
+            self._release(self._known.pop(booking_id, ()))
+
+    def _release(self, allocations: tuple[Allocation, ...]) -> None:
+        if self._board is None:
+            return
+        try:
+            for each in allocations:
+                self._board.release(each)
+        except ValueError:
+            self._board = None  # news never fails: what is not so is read anew
 
     def install(self, book: PriceBook) -> None:
         """Takes a book that was published, unless a later one is known."""

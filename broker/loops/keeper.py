@@ -29,8 +29,8 @@ class Keeper:
 
     def __init__(self, context: Context, metrics: Metrics, told: Callable[[], None]) -> None:
         self._context, self._metrics, self._told = context, metrics, told
-        self._forgot: datetime | None = None
-        self._published = -LOOK_EVERY_S
+        self._tidied: datetime | None = None
+        self._looked = -LOOK_EVERY_S
         self._due, self._stopping = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
 
@@ -52,7 +52,7 @@ class Keeper:
             ("expire", self._expire),
             ("publish", self._publish),
             ("number", self._number),
-            ("forget", self._forget),
+            ("tidy", self._tidy),
         ):
             try:
                 task()
@@ -84,9 +84,11 @@ class Keeper:
         expire_due(self._context)
 
     def _publish(self) -> None:
-        """Not more often than it looks by itself: each booking of a run of them would make a price book else."""
-        if monotonic() - self._published >= LOOK_EVERY_S and self._is_due():
-            self._published = monotonic()
+        """Looks for it once a second, however often it is woken: each booking of many would make a price book else."""
+        if monotonic() - self._looked < LOOK_EVERY_S:
+            return
+        self._looked = monotonic()
+        if self._is_due():
             book = publish(self._context)
             self._metrics.book_number.set(book.number)
             for model, load in book.loads.items():
@@ -108,10 +110,11 @@ class Keeper:
         if waiting and self._context.database.write(events.number_new):
             self._told()
 
-    def _forget(self) -> None:
-        """Old answers go once an hour."""
+    def _tidy(self) -> None:
+        """Once an hour old answers go, and the board is read anew, whatever news it may have missed."""
         now = self._context.now()
         hour = now.replace(minute=0, second=0, microsecond=0)
-        if hour != self._forgot:
+        if hour != self._tidied:
             self._context.database.write(lambda session: answers.forget_old(session, now))
-            self._forgot = hour
+            self._context.cache.refresh(now)
+            self._tidied = hour

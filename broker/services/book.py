@@ -46,7 +46,11 @@ def book(context: Context, principal: Principal, quote_id: str, ticket: Ticket) 
     offer = _Offer(quote, QuoteView.model_validate(quote.view), now)
     for _ in range(PLACE_ATTEMPTS):
         try:
-            return _commit(context, offer, _place(context, offer), ticket)
+            placed = _place(context, offer)
+            try:
+                return _commit(context, offer, placed, ticket)
+            finally:
+                context.cache.unreserve(placed.booking_id)
         except OverBudget as refusal:
             affordable = _within_budget(context, offer, principal)
             return _answered_meanwhile(context, ticket, now, OverBudget(refusal.detail, affordable))
@@ -111,8 +115,9 @@ def _within_budget(context: Context, offer: _Offer, principal: Principal) -> tup
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """Places on the board of one revision of the pool."""
+    """Places on the board of one revision of the pool, reserved in this process for a booking that may come to be."""
 
+    booking_id: str
     allocations: tuple[Allocation, ...]
     revision: int
 
@@ -132,7 +137,9 @@ def _place_once(context: Context, offer: _Offer) -> _Placed:
         count, slots = offer.view.proposal.count, offer.window.slots
         try:
             found = place(market.board, market.pool, model=offer.sku.model, taken=taken, count=count, slots=slots)
-            return _Placed(found, context.cache.revision)
+            placed = _Placed(new_id(Kind.BOOKING), found, context.cache.revision)
+            context.cache.reserve(placed.booking_id, found)
+            return placed
         except NoCapacity as refused:
             others = nearest(_request(offer), market, (offer.sku,), offer.window.start)
             raise NoCapacity(refused.detail, others) from None
@@ -144,7 +151,7 @@ def _request(offer: _Offer) -> Request:
 
 
 def _commit(context: Context, offer: _Offer, placed: _Placed, ticket: Ticket) -> Stored:
-    row = _row(offer)
+    row = _row(offer, placed.booking_id)
 
     def unit(session: Session) -> Stored:
         answered = answers.find(session, ticket, offer.now)
@@ -176,11 +183,11 @@ def _tell(session: Session, row: BookingRow, now: datetime) -> None:
     events.tell(session, f"booking.{row.state}", subject=row.id, at=now, person_id=row.person_id, sku=row.sku, **window)
 
 
-def _row(offer: _Offer) -> BookingRow:
+def _row(offer: _Offer, booking_id: str) -> BookingRow:
     """Held and confirmed in one unit of work: nothing in between needs anybody's yes yet."""
     proposal, window = offer.view.proposal, offer.window
     return BookingRow(
-        id=new_id(Kind.BOOKING),
+        id=booking_id,
         person_id=offer.row.person_id,
         cost_center_id=offer.row.cost_center_id,
         quote_id=offer.row.id,

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from broker.cache import BOARD_SLOTS, MarketCache
+from broker.failpoints import Failpoint, Work
 from broker.services import browse
 from broker.services.cancel import cancel, give_back
 from broker.services.expire import expire_due
@@ -21,7 +22,8 @@ from broker.services.load_pool import load_pool
 from broker.services.publish import publish
 from broker.store import bookings, pools, prices
 from market.board import Allocation, Board
-from market.errors import NoCapacity, Refused
+from market.catalog import Tier
+from market.errors import NoCapacity, OverBudget, Refused
 from market.instants import slot_of
 from tests.support import audit
 from tests.support.brokers import NOON, Shop, join_shop, open_shop, small_pool, ticket
@@ -101,7 +103,6 @@ class Broker(RuleBasedStateMachine):
     def publish(self) -> None:
         publish(self.shop.context)
         self.other.context.cache.refresh(self.other.clock.now())
-        self.behind = False
 
     @rule()
     def refresh(self) -> None:
@@ -212,6 +213,33 @@ def test_slices_of_one_booking_that_no_longer_fit_together_are_no_refusal(shop: 
 def cancel_now(shop: Shop, booking_id: str) -> None:
     """Gives a booking back, whatever that costs."""
     give_back(shop.context, shop.operator, booking_id, ticket(shop.operator, booking_id))
+
+
+# --- places that are being booked -----------------------------------------------------------------------------------
+
+
+def test_a_place_is_kept_from_others_while_it_is_being_booked(database_url: str) -> None:
+    """Else eight who book at once choose one place, and seven are refused by the database and choose again."""
+    free: list[int] = []
+
+    def look(failpoint: Failpoint) -> None:
+        if failpoint is Work.BOOK.before_commit:
+            l4 = next(each for each in browse.offers(shop.context, None, Tier.STANDARD).offers if each.sku == "l4/full")
+            free.append(l4.free_now)
+
+    shop = open_shop(database_url, trip=look)
+    shop.buy("1 x l4/full")
+    assert free == [1]
+    assert is_true(shop.context.cache, shop)
+    shop.context.database.close()
+
+
+def test_a_place_that_was_not_booked_is_free_again(database_url: str) -> None:
+    shop = open_shop(database_url, budget=1)
+    with pytest.raises(OverBudget):
+        shop.buy("1 x a100-40g/full", 4)
+    assert is_true(shop.context.cache, shop)
+    shop.context.database.close()
 
 
 # --- time and other brokers ----------------------------------------------------------------------------------------
