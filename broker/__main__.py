@@ -21,7 +21,7 @@ from broker.services.load_pool import load_pool
 from broker.serving import serve_broker
 from broker.settings import InvalidSettings, load_settings
 from broker.store import migrations, pools
-from broker.store.people import person_named
+from broker.store import people as people_store
 from broker.telemetry import configure_logging, redact
 from broker.wire.people import PersonIn, Role, Scope
 from market.errors import GputideError, InvalidRequest
@@ -153,6 +153,30 @@ def users_add(
     _say(f"{name} is {role}" + (f"; the token is in {token_file}" if token_file else ""))
 
 
+@users_app.command("list")
+def users_list(data_dir: DataDir = None) -> None:
+    """List people with their roles."""
+    with _context(data_dir) as context, context.database.read() as session:
+        for row in people_store.people(session, after=None, limit=None):
+            print(f"{row.name}\t{row.role}\t{'active' if row.active else 'no longer active'}")  # noqa: T201
+
+
+@users_app.command("deactivate")
+def users_deactivate(name: str, data_dir: DataDir = None) -> None:
+    """Close the door to a person; what they have booked stays."""
+    with _context(data_dir) as context:
+        people.set_active(context, name, active=False)
+    _say(f"{name} is no longer active: none of their tokens works")
+
+
+@users_app.command("activate")
+def users_activate(name: str, data_dir: DataDir = None) -> None:
+    """Let a person in again."""
+    with _context(data_dir) as context:
+        people.set_active(context, name, active=True)
+    _say(f"{name} is active")
+
+
 @users_app.command("token")
 def users_token(
     name: str,
@@ -180,13 +204,22 @@ def users_cost_center(
     with _context(data_dir) as context:
         with context.database.read() as session:  # all are known before anything is made
             for each in members:
-                person_named(session, each)
+                people_store.person_named(session, each)
         people.add_cost_center(context, name, owner)
         for each in members:
             people.add_member(context, name, each)
         if amount:
             people.grant_budget(context, name, amount, None)
     _say(f"cost center {name} belongs to {owner}")
+
+
+@users_app.command("cost-centers")
+def users_cost_centers(data_dir: DataDir = None) -> None:
+    """List cost centers with this month's budget: limit, spent, held, left."""
+    with _context(data_dir) as context:
+        for view in people.all_cost_centers(context):
+            parts = (format_money(each, view.currency) for each in (view.limit, view.spent, view.held, view.left))
+            print(view.name, view.owner, *parts, sep="\t")  # noqa: T201 - stdout is data
 
 
 @users_app.command("member")

@@ -64,16 +64,29 @@ def add_person(context: Context, name: str, role: Role) -> PersonView:
         raise AlreadyExists(f"there is a person called {name!r} already") from None
 
 
-def issue_token(context: Context, person_name: str, asked: TokenIn, *, not_after: datetime | None = None) -> NewToken:
-    """A new token of a person; its secret is in this answer and nowhere else."""
+def set_active(context: Context, name: str, *, active: bool) -> PersonView:
+    """Closes or opens the door to a person: with `active` false no token of theirs is worth anything."""
+
+    def unit(session: Session) -> PersonView:
+        row = people.person_named(session, name)
+        row.active = active
+        session.add(row)
+        return PersonView(name=row.name, role=Role(row.role), active=active)
+
+    return context.database.write(unit)
+
+
+def issue_token(context: Context, person_name: str, asked: TokenIn, *, parent: TokenRow | None = None) -> NewToken:
+    """A new token of a person, outliving no `parent`; its secret is in this answer and nowhere else."""
     now, secret = context.now(), new_secret()
     wanted = now + timedelta(days=asked.days)
-    expires_at = min(wanted, not_after) if not_after else wanted
+    expires_at = min(wanted, parent.expires_at) if parent else wanted
 
     def unit(session: Session) -> NewToken:
         row = TokenRow(
             id=new_id(Kind.TOKEN),
             person_id=people.person_named(session, person_name).id,
+            parent_id=parent.id if parent else None,
             label=asked.label,
             digest=digest(secret),
             scopes=[str(each) for each in dict.fromkeys(asked.scopes)],
@@ -92,11 +105,14 @@ def issue_own_token(context: Context, principal: Principal, asked: TokenIn) -> N
     beyond = [scope for scope in asked.scopes if scope not in principal.token.scopes]
     if beyond:
         raise Forbidden(f"this token lacks the scope {beyond[0]!r} itself")
-    return issue_token(context, principal.person.name, asked, not_after=principal.token.expires_at)
+    return issue_token(context, principal.person.name, asked, parent=principal.token)
 
 
 def revoke_token(context: Context, principal: Principal, token_id: str) -> None:
-    """Revokes a token of this person, or anybody's for an operator. One that only reads can revoke but itself."""
+    """Revokes a token of this person, or anybody's for an operator, with those that it asked for.
+
+    One that only reads can revoke but itself.
+    """
     now = context.now()
     if token_id != principal.token.id:
         principal.need_scope(Scope.BOOK)
@@ -105,8 +121,7 @@ def revoke_token(context: Context, principal: Principal, token_id: str) -> None:
         row = session.get(TokenRow, token_id)
         if row is None or not (row.person_id == principal.id or _is_operator(principal)):
             raise NotFound(f"no token {token_id} of yours")
-        row.revoked_at = row.revoked_at or now
-        session.add(row)
+        people.revoke(session, token_id, now)
 
     context.database.write(unit)
 
@@ -201,11 +216,16 @@ def cost_center(context: Context, name: str, at: datetime | None = None) -> Cost
 
 def cost_centers(context: Context, principal: Principal) -> list[CostCenterView]:
     """The cost centers that a person may use, or all for those who see everybody."""
+    if principal.sees_everybody:
+        return all_cost_centers(context)
     with context.database.read() as session:
-        if principal.sees_everybody:
-            rows = people.all_cost_centers(session)
-        else:
-            rows = people.cost_centers_of(session, principal.id)
+        rows = people.cost_centers_of(session, principal.id)
+        return [_cost_center_view(context, session, row, context.now()) for row in rows]
+
+
+def all_cost_centers(context: Context) -> list[CostCenterView]:
+    with context.database.read() as session:
+        rows = people.all_cost_centers(session)
         return [_cost_center_view(context, session, row, context.now()) for row in rows]
 
 

@@ -32,7 +32,7 @@ def person_named(session: Session, name: str) -> PersonRow:
     return found
 
 
-def people(session: Session, *, after: str | None, limit: int) -> list[PersonRow]:
+def people(session: Session, *, after: str | None, limit: int | None) -> list[PersonRow]:
     """People by name, after a name."""
     query = select(PersonRow).order_by(col(PersonRow.name)).limit(limit)
     return list(session.exec(query.where(col(PersonRow.name) > after) if after else query))
@@ -41,6 +41,17 @@ def people(session: Session, *, after: str | None, limit: int) -> list[PersonRow
 def tokens_of(session: Session, person_id: str, *, after: str | None, limit: int) -> list[TokenRow]:
     query = select(TokenRow).where(col(TokenRow.person_id) == person_id).order_by(col(TokenRow.id)).limit(limit)
     return list(session.exec(query.where(col(TokenRow.id) > after) if after else query))
+
+
+def revoke(session: Session, token_id: str, at: datetime) -> None:
+    """Ends a token and every token that it asked for, directly or not; what has ended stays as it is."""
+    ending = [token_id]
+    while ending:
+        rows = list(session.exec(select(TokenRow).where(col(TokenRow.id).in_(ending))))
+        for row in rows:
+            row.revoked_at = row.revoked_at or at
+            session.add(row)
+        ending = list(session.exec(select(TokenRow.id).where(col(TokenRow.parent_id).in_(ending))))
 
 
 def cost_center(session: Session, name: str) -> CostCenterRow:

@@ -66,10 +66,11 @@ class PersonRow(Row, table=True):
 
 
 class TokenRow(Row, table=True):
-    """A token's secret is never stored, only its sha256."""
+    """A token's secret is never stored, only its sha256. `parent_id` is the token that asked for it, if one did."""
 
     id: str = Field(primary_key=True)
     person_id: str = Field(foreign_key="person.id", index=True)
+    parent_id: str | None = Field(default=None, foreign_key="token.id", index=True)
     label: str
     digest: str = Field(unique=True)
     scopes: list[str] = _json()

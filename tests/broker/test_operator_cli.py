@@ -317,3 +317,17 @@ def test_a_personal_broker_keeps_a_database_of_its_own(tmp_path: Path) -> None:
     assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (1, "", 1), refused.stderr
     assert "database_url" in refused.stderr
     assert "hunter2" not in refused.stderr
+
+
+def test_people_are_listed_let_go_and_let_in_again(host: Host) -> None:
+    host.done("users", "add", "bob")
+    host.done("users", "deactivate", "bob")
+    assert host.run("users", "list")[1] == "ada\toperator\tactive\nbob\tmember\tno longer active\n"
+    host.done("users", "activate", "bob")
+    assert host.run("users", "list")[1] == "ada\toperator\tactive\nbob\tmember\tactive\n"
+    assert "zoe" in host.refused("users", "deactivate", "zoe")
+
+
+def test_cost_centers_are_listed_with_their_budgets(host: Host) -> None:
+    host.done("users", "cost-center", "lab", "--owner", "ada", "--budget", "12.50")
+    assert host.run("users", "cost-centers")[1] == "lab\tada\t12.50 EUR\t0.00 EUR\t0.00 EUR\t12.50 EUR\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from broker.ids import digest
+from broker.services import people
 from tests.support.api import Api, contents, problem
 
 
@@ -29,6 +30,26 @@ def test_a_token_never_outlives_the_one_that_asked_for_it(api: Api) -> None:
     short = _token(api, days=1)
     child = api.post("/v1/tokens", {"label": "longer", "scopes": ["read"], "days": 90}, token=short["secret"]).json()
     assert child["expires_at"] == short["expires_at"]
+
+
+def test_with_a_token_end_those_that_it_asked_for(api: Api) -> None:
+    """Else whoever stole one kept what they made with it."""
+    parent, beside = _token(api), _token(api)
+    asked = {"label": "child", "scopes": ["read", "book"]}
+    child = api.post("/v1/tokens", asked, token=parent["secret"]).json()
+    grandchild = api.post("/v1/tokens", asked, token=child["secret"]).json()
+    assert api.send("DELETE", f"/v1/tokens/{parent['id']}").status_code == 204
+    for each in (parent, child, grandchild):
+        problem(api.get("/v1/me", token=each["secret"]), 401, "not_authenticated")
+    assert api.get("/v1/me", token=beside["secret"]).status_code == 200
+
+
+def test_a_person_who_is_no_longer_active_is_nobody(api: Api) -> None:
+    _, secret = api.shop.person("bob")
+    people.set_active(api.shop.context, "bob", active=False)
+    problem(api.get("/v1/me", token=secret), 401, "not_authenticated")
+    people.set_active(api.shop.context, "bob", active=True)
+    assert api.get("/v1/me", token=secret).status_code == 200
 
 
 def test_a_token_that_may_only_read_can_end_itself(api: Api) -> None:

@@ -154,6 +154,7 @@ def upgrade() -> None:
         "token",
         sa.Column("id", sa.String(), nullable=False),
         sa.Column("person_id", sa.String(), nullable=False),
+        sa.Column("parent_id", sa.String(), nullable=True),
         sa.Column("label", sa.String(), nullable=False),
         sa.Column("digest", sa.String(), nullable=False),
         sa.Column("scopes", JsonText(), nullable=False),
@@ -164,10 +165,15 @@ def upgrade() -> None:
             ["person_id"],
             ["person.id"],
         ),
+        sa.ForeignKeyConstraint(
+            ["parent_id"],
+            ["token.id"],
+        ),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("digest"),
     )
     with op.batch_alter_table("token", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_token_parent_id"), ["parent_id"], unique=False)
         batch_op.create_index(batch_op.f("ix_token_person_id"), ["person_id"], unique=False)
 
     op.create_table(
@@ -413,6 +419,7 @@ def downgrade() -> None:
     op.drop_table("account")
     with op.batch_alter_table("token", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_token_person_id"))
+        batch_op.drop_index(batch_op.f("ix_token_parent_id"))
 
     op.drop_table("token")
     op.drop_table("tariff")
