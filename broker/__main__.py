@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from broker.app import at_home, build
 from broker.context import Context
 from broker.operator import PersonalBroker, issue_token_file, put_tariff_in_force, read_pool
-from broker.services import people, publish, tariffs
+from broker.services import cost_centers, people, publish, tariffs
 from broker.services.load_pool import load_pool
 from broker.serving import serve_broker
 from broker.settings import InvalidSettings, load_settings
@@ -147,7 +147,7 @@ def users_add(
 ) -> None:
     """Add a person, and a token for them if asked."""
     with _context(data_dir) as context:
-        people.add_person(context, name, role)
+        people.add(context, name, role)
         if token_file is not None:
             issue_token_file(context, name, token_file, role)
     _say(f"{name} is {role}" + (f"; the token is in {token_file}" if token_file else ""))
@@ -205,11 +205,11 @@ def users_cost_center(
         with context.database.read() as session:  # all are known before anything is made
             for each in members:
                 people_store.person_named(session, each)
-        people.add_cost_center(context, name, owner)
+        cost_centers.add(context, name, owner)
         for each in members:
-            people.add_member(context, name, each)
+            cost_centers.add_member(context, name, each)
         if amount:
-            people.grant_budget(context, name, amount, None)
+            cost_centers.grant(context, name, amount, None)
     _say(f"cost center {name} belongs to {owner}")
 
 
@@ -217,7 +217,7 @@ def users_cost_center(
 def users_cost_centers(data_dir: DataDir = None) -> None:
     """List cost centers with this month's budget: limit, spent, held, left."""
     with _context(data_dir) as context:
-        for view in people.all_cost_centers(context):
+        for view in cost_centers.listed(context, None):
             parts = (format_money(each, view.currency) for each in (view.limit, view.spent, view.held, view.left))
             print(view.name, view.owner, *parts, sep="\t")  # noqa: T201 - stdout is data
 
@@ -226,7 +226,7 @@ def users_cost_centers(data_dir: DataDir = None) -> None:
 def users_member(cost_center: str, person: str, data_dir: DataDir = None) -> None:
     """Let a person book on a cost center."""
     with _context(data_dir) as context:
-        people.add_member(context, cost_center, person)
+        cost_centers.add_member(context, cost_center, person)
     _say(f"{person} may book on {cost_center}")
 
 
@@ -240,7 +240,7 @@ def users_budget(
     """Add to a cost center's budget of a month."""
     with _context(data_dir) as context:
         start = month and month.replace(tzinfo=context.zone)
-        view = people.grant_budget(context, cost_center, parse_money(amount), start)
+        view = cost_centers.grant(context, cost_center, parse_money(amount), start)
         shown = view.period_start.astimezone(context.zone)
     _say(f"the budget of {cost_center} for {shown:%Y-%m} is {format_money(view.limit, view.currency)}")
 

@@ -13,7 +13,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.concurrency import run_in_threadpool
 
-from broker.api import bookings, events, market, people, problems
+from broker.api import bookings, cost_centers, events, market, people, problems, tokens
 from broker.api.limits import MAX_BODY, BodyLimit
 from broker.api.news import News
 from broker.cache import MarketCache
@@ -86,7 +86,7 @@ def create_app(context: Context, *, loops: bool = True) -> FastAPI:
     app.middleware("http")(_each_request)
     _add_operations(app, metrics)
     api = APIRouter(prefix=API_PREFIX, responses=problems.DECLARED)
-    for room in (market, bookings, people, events):
+    for room in (market, bookings, people, tokens, cost_centers, events):
         api.include_router(room.router)
     app.include_router(api)
     return app

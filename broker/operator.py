@@ -14,7 +14,7 @@ from broker.demand import hour_of_week
 from broker.inventory import nvml_pool
 from broker.pools import load_pool as load_pool_file
 from broker.security import write_private
-from broker.services import people, publish, tariffs
+from broker.services import cost_centers, people, publish, tariffs, tokens
 from broker.services.load_pool import load_pool
 from broker.store import people as people_store
 from broker.store import pools, prices
@@ -48,7 +48,7 @@ def issue_token_file(
     """Issues a token for a person and writes it where only the owner of the file may read it."""
     wanted = scopes or ([*Scope] if role is not Role.MEMBER else [Scope.READ, Scope.BOOK])
     asked = TokenIn(label="from-the-host", scopes=wanted, days=days)
-    write_private(path, people.issue_token(context, name, asked).secret + "\n")
+    write_private(path, tokens.issue(context, name, asked).secret + "\n")
 
 
 def put_tariff_in_force(context: Context, document: str, operator: str) -> TariffView:
@@ -77,7 +77,7 @@ class PersonalBroker:
         publish.publish(context)
         _budget(context, name)
         asked = TokenIn(label="gputide-up", scopes=[*Scope], days=30)
-        token = people.issue_token(context, name, asked).secret
+        token = tokens.issue(context, name, asked).secret
         devices = len(pool.devices)
         self._ready = {"token": token, "pool": pool.name, "devices": devices, "simulated": pool.simulated}
 
@@ -99,7 +99,7 @@ def personal_tariff(pool: Pool) -> str:
 def _person(context: Context) -> str:
     name = "me"
     with suppress(AlreadyExists):
-        people.add_person(context, name, Role.OPERATOR)
+        people.add(context, name, Role.OPERATOR)
     return name
 
 
@@ -133,9 +133,9 @@ def _sample_tariff() -> str:
 def _budget(context: Context, name: str) -> None:
     """A budget to play with, for this month and each of the year after it, once each."""
     with suppress(AlreadyExists):
-        people.add_cost_center(context, PERSONAL, name)
-    month = people.cost_center(context, PERSONAL)
+        cost_centers.add(context, PERSONAL, name)
+    month = cost_centers.show(context, PERSONAL)
     for _ in range(PERSONAL_MONTHS):
         if month.limit == 0:
-            people.grant_budget(context, PERSONAL, PERSONAL_BUDGET, month.period_start)
-        month = people.cost_center(context, PERSONAL, month.period_end)
+            cost_centers.grant(context, PERSONAL, PERSONAL_BUDGET, month.period_start)
+        month = cost_centers.show(context, PERSONAL, month.period_end)

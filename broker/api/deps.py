@@ -7,12 +7,12 @@ import json
 from collections.abc import Callable
 from typing import Annotated
 
-from fastapi import Depends, Header, Request, Response
+from fastapi import Depends, Header, Path, Request, Response
 from sqlmodel import Session
 
 from broker.api.problems import MEDIA_TYPE, problem_of
 from broker.context import Context, Principal
-from broker.services.people import authenticate
+from broker.services.tokens import authenticate
 from broker.store import answers
 from broker.store.answers import Stored, Ticket
 from broker.store.database import Duplicate
@@ -47,6 +47,7 @@ def buyer_of(principal: Annotated[Principal, Depends(principal_of)]) -> Principa
 ContextDep = Annotated[Context, Depends(context_of)]
 PrincipalDep = Annotated[Principal, Depends(principal_of)]
 BuyerDep = Annotated[Principal, Depends(buyer_of)]
+NamePath = Annotated[str, Path(max_length=100, pattern=r"^[A-Za-z0-9@._+-]+$")]
 
 
 def ticket_of(

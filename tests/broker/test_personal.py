@@ -13,7 +13,7 @@ from broker.app import at_home, build
 from broker.clock import ManualClock
 from broker.context import Context
 from broker.operator import PERSONAL_MONTHS, PersonalBroker, put_tariff_in_force
-from broker.services import browse, people, tariffs
+from broker.services import browse, cost_centers, tariffs
 from broker.settings import Settings
 from broker.store import migrations
 from market.catalog import Tier
@@ -75,7 +75,7 @@ def test_there_is_a_budget_for_each_month_that_can_be_booked_in_the_year(context
     PersonalBroker(pool_of(tmp_path, "l4")).prepare(context)
     at, limits = NOON, []
     for _ in range(PERSONAL_MONTHS):
-        month = people.cost_center(context, "personal", at)
+        month = cost_centers.show(context, "personal", at)
         limits.append(month.left)
         at = month.period_end + timedelta(days=1)
     assert limits == [1000 * 10**6] * PERSONAL_MONTHS

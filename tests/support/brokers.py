@@ -12,7 +12,7 @@ from broker.clock import ManualClock
 from broker.context import Context, Principal
 from broker.failpoints import Trip, never
 from broker.operator import put_tariff_in_force
-from broker.services import people, publish
+from broker.services import cost_centers, people, publish, tokens
 from broker.services.book import book
 from broker.services.load_pool import load_pool
 from broker.services.quote import quote
@@ -75,12 +75,12 @@ class Shop:
 
     def person(self, name: str, role: Role = Role.MEMBER, cost_center: str | None = "lab") -> tuple[Principal, str]:
         """Another person, who may book on the cost center, with a token."""
-        people.add_person(self.context, name, role)
+        people.add(self.context, name, role)
         if cost_center:
-            people.add_member(self.context, cost_center, name)
+            cost_centers.add_member(self.context, cost_center, name)
         scopes = [Scope.READ, Scope.BOOK] if role is Role.MEMBER else [*Scope]
-        token = people.issue_token(self.context, name, TokenIn(label="test", scopes=scopes))
-        return people.authenticate(self.context, token.secret), token.secret
+        token = tokens.issue(self.context, name, TokenIn(label="test", scopes=scopes))
+        return tokens.authenticate(self.context, token.secret), token.secret
 
     def quote(
         self, need: str = "1 x l4/full", hours: float = 1, who: Principal | None = None, **more: object
@@ -117,19 +117,19 @@ def open_shop(
     migrations.upgrade(database)
     context = Context(database=database, cache=MarketCache(database), clock=clock, zone_name="Europe/Berlin")
     people.found_organisation(context, "test")
-    people.add_person(context, "ada", Role.OPERATOR)
+    people.add(context, "ada", Role.OPERATOR)
     load_pool(context, pool or small_pool(), forecast or {})
     put_tariff_in_force(context, tariff, "ada")
     publish.publish(context)
-    people.add_cost_center(context, "lab", "ada")
+    cost_centers.add(context, "lab", "ada")
     for month in (now, now + timedelta(days=31)):
-        people.grant_budget(context, "lab", budget * MICROS, month)
-    token = people.issue_token(context, "ada", TokenIn(label="test", scopes=[*Scope]))
-    return Shop(context, clock, people.authenticate(context, token.secret), token.secret)
+        cost_centers.grant(context, "lab", budget * MICROS, month)
+    token = tokens.issue(context, "ada", TokenIn(label="test", scopes=[*Scope]))
+    return Shop(context, clock, tokens.authenticate(context, token.secret), token.secret)
 
 
 def join_shop(url: str, shop_secret: str, now: datetime = NOON) -> Shop:
     """Another process's view of a shop that is open already: a cache of its own on the same database."""
     database, clock = Database(url), ManualClock(now)
     context = Context(database=database, cache=MarketCache(database), clock=clock, zone_name="Europe/Berlin")
-    return Shop(context, clock, people.authenticate(context, shop_secret), shop_secret)
+    return Shop(context, clock, tokens.authenticate(context, shop_secret), shop_secret)

@@ -14,7 +14,7 @@ from broker.cache import MarketCache
 from broker.clock import ManualClock
 from broker.context import Context
 from broker.failpoints import Failpoint, Work, kill_at
-from broker.services import people
+from broker.services import tokens
 from broker.services.book import book
 from broker.services.cancel import cancel, give_back
 from broker.services.expire import expire_due
@@ -42,7 +42,7 @@ def main(url: str, secret: str, now: str, failpoint: str, subject: str, key: str
     armed = Failpoint(failpoint)
     database, clock = Database(url, kill_at(armed)), ManualClock(datetime.fromisoformat(now))
     context = Context(database=database, cache=MarketCache(database), clock=clock, zone_name="Europe/Berlin")
-    shop = Shop(context, clock, people.authenticate(context, secret), secret)
+    shop = Shop(context, clock, tokens.authenticate(context, secret), secret)
     work(shop, Work(failpoint.partition(".")[0]), subject, key)
     sys.stdout.write("survived\n")
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from broker.context import Principal
-from broker.services import people
+from broker.services import people, tokens
 from broker.wire.people import Role, Scope, TokenIn
 from tests.support.api import Api, contents, problem
 
@@ -58,9 +58,9 @@ def guests(standing: Api) -> Guests:
     secrets: dict[tuple[Role, Scopes], str] = {}
     for role, scopes in OTHERS:
         name = f"{role}-{len(secrets)}"
-        people.add_person(standing.shop.context, name, role)
+        people.add(standing.shop.context, name, role)
         asked = TokenIn(label="test", scopes=sorted(scopes))
-        secrets[role, scopes] = people.issue_token(standing.shop.context, name, asked).secret
+        secrets[role, scopes] = tokens.issue(standing.shop.context, name, asked).secret
     quote = standing.quote("1 x a100-40g/3g.20gb")
     booking = standing.buy("1 x a100-40g/1g.5gb", start="2026-12-02T12:00:00Z")
     return Guests(standing, bob, bob_principal, booking["id"], quote["id"], secrets)

@@ -15,7 +15,7 @@ from functools import partial
 import pytest
 
 from broker.cache import MarketCache
-from broker.services import people
+from broker.services import cost_centers
 from broker.services.cancel import cancel, give_back
 from broker.services.publish import publish
 from broker.store.answers import Stored
@@ -107,9 +107,9 @@ def sylvester_shop(database_url: str) -> Iterator[Shop]:
     shop = open_shop(
         impatient(database_url), small_pool(partitioned=2, whole=2, l4=2, nodes=2), budget=10**7, now=SYLVESTER
     )
-    people.add_cost_center(shop.context, "late", "ada")
+    cost_centers.add(shop.context, "late", "ada")
     for month in (SYLVESTER + timedelta(days=31), SYLVESTER):
-        people.grant_budget(shop.context, "late", 10**7 * MICROS, month)
+        cost_centers.grant(shop.context, "late", 10**7 * MICROS, month)
     yield shop
     shop.context.database.close()
 

@@ -13,7 +13,7 @@ from sqlmodel import Session
 
 from broker.moves import apply
 from broker.operator import put_tariff_in_force
-from broker.services import expire, people
+from broker.services import cost_centers, expire
 from broker.services.back_out import back_out
 from broker.services.cancel import cancel, give_back
 from broker.services.expire import expire_due
@@ -261,9 +261,9 @@ def test_accounts_are_taken_in_ascending_order_whatever_the_order_of_their_month
     not take them in opposite orders: PostgreSQL would have to break the dead-lock."""
     year_end = NOON + timedelta(days=30)
     shop = open_shop(database_url, now=year_end)
-    people.add_cost_center(shop.context, "late", "ada")
+    cost_centers.add(shop.context, "late", "ada")
     for month in (year_end + timedelta(days=31), year_end):
-        people.grant_budget(shop.context, "late", 1000 * MICROS, month)
+        cost_centers.grant(shop.context, "late", 1000 * MICROS, month)
     booked = shop.buy("1 x l4/full", 2, start="2026-12-31T22:30:00Z", cost_center="late").body
     shop.clock.set(year_end + timedelta(hours=10))
     give_back(shop.context, shop.operator, booked["id"], ticket(shop.operator, "x"))
