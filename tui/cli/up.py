@@ -124,6 +124,7 @@ def _broker(command: list[str], log: Path) -> Generator[subprocess.Popen[str]]:
         ) as process,
     ):
         ends = {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}
+        ends = {each for each in ends if signal.getsignal(each) is not signal.SIG_IGN}  # nohup means it
         before = {each: signal.signal(each, _interrupt) for each in ends}
         try:
             yield process

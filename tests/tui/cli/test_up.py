@@ -7,7 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -73,28 +76,50 @@ def test_the_broker_is_another_program_with_its_own_folder(tmp_path: Path) -> No
     assert command[1:] == ["-P", "-m", "broker", "up", "--data-dir", str(tmp_path), "--port", "0", "--pool", "campus"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_ctrl_c_stops_the_broker_and_leaves_nothing_running(number: signal.Signals) -> None:
+def read_until(words: str, stream: IO[str] | None) -> str:
+    assert stream is not None
+    said = ""
+    while words not in said:
+        line = stream.readline()
+        assert line, said
+        said += line
+    return said
+
+
+@contextmanager
+def upped(hangup: str = "SIG_DFL") -> Generator[tuple[subprocess.Popen[str], int]]:
+    """The command as a process of its own, and the process id of its broker, which does nothing but wait."""
     child = (
         "import json, os, signal; "
         f"print(json.dumps({{**json.loads({json.dumps(READY)!r}), 'pool': str(os.getpid())}}), flush=True); "
         "signal.pause()"
     )
-    parent = (
-        "import sys; from tui.cli import run, up; "
+    parent = (  # a shell's background job ignores SIGINT, and what it starts does so too
+        "import signal, sys; from tui.cli import run, up; "
+        f"signal.signal(signal.SIGINT, signal.default_int_handler); signal.signal(signal.SIGHUP, signal.{hangup}); "
         f"up.broker_command = lambda *_: [sys.executable, '-c', {child!r}]; sys.exit(run(['up']))"
     )
     with subprocess.Popen([sys.executable, "-c", parent], stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        said = ""
-        while "Ctrl-C stops it" not in said:
-            line = process.stderr.readline()
-            assert line, said
-            said += line
+        try:
+            said = read_until("Ctrl-C stops it", process.stderr)
+            yield process, int(said.partition("sample pool ")[2].partition(",")[0])
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_ctrl_c_stops_the_broker_and_leaves_nothing_running(number: signal.Signals) -> None:
+    with upped() as (process, broker_pid):
         process.send_signal(number)
-        rest = process.stderr.read()
-    assert process.returncode == ExitCode.INTERRUPTED
-    assert "nothing is left running" in rest
-    broker_pid = int(said.partition("sample pool ")[2].partition(",")[0])
-    with pytest.raises(ProcessLookupError):
-        os.kill(broker_pid, 0)
+        assert "nothing is left running" in read_until("left running", process.stderr)
+        assert process.wait() == ExitCode.INTERRUPTED
+        with pytest.raises(ProcessLookupError):
+            os.kill(broker_pid, 0)
+
+
+def test_under_nohup_it_outlives_its_terminal() -> None:
+    with upped("SIG_IGN") as (process, broker_pid):
+        process.send_signal(signal.SIGHUP)
+        os.kill(broker_pid, signal.SIGKILL)
+        read_until("The broker stopped by itself", process.stderr)
+        assert process.wait() == ExitCode.BROKER_FAILED
