@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,10 @@ from tests.support.postgres import PostgresServer
 # A deadline would be a timed assertion; what a test takes on a shared machine says nothing.
 settings.register_profile("gputide", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("gputide")
+
+
+# A shell's background job ignores SIGINT, and so does all that it starts: ctrl-C could not be tested from there.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

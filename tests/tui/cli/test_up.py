@@ -94,9 +94,8 @@ def upped(hangup: str = "SIG_DFL") -> Generator[tuple[subprocess.Popen[str], int
         f"print(json.dumps({{**json.loads({json.dumps(READY)!r}), 'pool': str(os.getpid())}}), flush=True); "
         "signal.pause()"
     )
-    parent = (  # a shell's background job ignores SIGINT, and what it starts does so too
-        "import signal, sys; from tui.cli import run, up; "
-        f"signal.signal(signal.SIGINT, signal.default_int_handler); signal.signal(signal.SIGHUP, signal.{hangup}); "
+    parent = (
+        f"import signal, sys; from tui.cli import run, up; signal.signal(signal.SIGHUP, signal.{hangup}); "
         f"up.broker_command = lambda *_: [sys.executable, '-c', {child!r}]; sys.exit(run(['up']))"
     )
     with subprocess.Popen([sys.executable, "-c", parent], stderr=subprocess.PIPE, text=True) as process:
