@@ -15,8 +15,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from broker.app import at_home, build
 from broker.context import Context
-from broker.operator import PersonalBroker, issue_token_file, put_tariff_in_force, read_pool
-from broker.services import cost_centers, people, publish, tariffs
+from broker.operator import PersonalBroker, assert_new, issue_token_file, put_tariff_in_force, read_pool, unpriced
+from broker.services import browse, cost_centers, people, publish, tariffs
+from broker.services.drain import set_drained
 from broker.services.load_pool import load_pool
 from broker.serving import serve_broker
 from broker.settings import InvalidSettings, load_settings
@@ -63,7 +64,7 @@ def serve(
         data_dir=data_dir, host=host, port=port, tls_cert=tls_cert, tls_key=tls_key, external_url=external_url
     )
     configure_logging(settings.log_level)
-    serve_broker(settings)
+    serve_broker(settings, ready=lambda url: _say(f"serving at {url}"))
 
 
 @app.command()
@@ -98,8 +99,32 @@ def pool_load(
     pool, forecast = read_pool(source)
     with _context(data_dir) as context:
         revision = load_pool(context, pool, forecast)
-    kind = "simulated" if pool.simulated else "real"
-    _say(f"pool {pool.name} ({kind}): {len(pool.nodes)} nodes, {len(pool.devices)} devices, revision {revision}")
+        kind = "simulated" if pool.simulated else "real"
+        _say(f"pool {pool.name} ({kind}): {len(pool.nodes)} nodes, {len(pool.devices)} devices, revision {revision}")
+        _warn(context)
+
+
+@pool_app.command("drain")
+def pool_drain(
+    node: str,
+    index: Annotated[int | None, typer.Argument(help="The device's place on the node; all of them if none.")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Promise nothing more of a device or a node; what is booked on it stays."""
+    with _context(data_dir) as context:
+        _say(f"{set_drained(context, node, index, drained=True)} devices of {node} are drained")
+        _warn(context)
+
+
+@pool_app.command("undrain")
+def pool_undrain(
+    node: str,
+    index: Annotated[int | None, typer.Argument(help="The device's place on the node; all of them if none.")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Let a drained device or node sell again."""
+    with _context(data_dir) as context:
+        _say(f"{set_drained(context, node, index, drained=False)} devices of {node} sell again")
 
 
 @pool_app.command("show")
@@ -128,6 +153,7 @@ def tariffs_put(
         _say(f"tariff {view.id} ({view.name}) is in force")
         if context.database.read_value(pools.revision):
             _say(f"price book {publish.publish(context).number} is published")
+        _warn(context)
 
 
 @tariffs_app.command("list")
@@ -146,6 +172,8 @@ def users_add(
     data_dir: DataDir = None,
 ) -> None:
     """Add a person, and a token for them if asked."""
+    if token_file is not None:
+        assert_new(token_file)
     with _context(data_dir) as context:
         people.add(context, name, role)
         if token_file is not None:
@@ -243,6 +271,14 @@ def users_budget(
         view = cost_centers.grant(context, cost_center, parse_money(amount), start)
         shown = view.period_start.astimezone(context.zone)
     _say(f"the budget of {cost_center} for {shown:%Y-%m} is {format_money(view.limit, view.currency)}")
+
+
+def _warn(context: Context) -> None:
+    """What an operator would want to know after a change of pool or tariff."""
+    if models := unpriced(context):
+        _say(f"not sold, since the tariff in force names no rate: {', '.join(models)}")
+    for booking_id, person in browse.stranded(context):
+        _say(f"booking {booking_id} of {person} stands on a device that sells no more")
 
 
 @contextmanager

@@ -27,7 +27,15 @@ def asset(*parts: str) -> Path:
         if path.is_file():
             return path
     *above, name = parts
-    there = sorted({path.name for folder in _FOLDERS for path in folder.joinpath(*above).glob("*") if path.is_file()})
+    name = name.removesuffix(".toml")
+    there = sorted(
+        {
+            path.name.removesuffix(".toml")
+            for folder in _FOLDERS
+            for path in folder.joinpath(*above).glob("*")
+            if path.is_file()
+        }
+    )
     nearest = get_close_matches(name, there, n=1)
     hint = f"did you mean {nearest[0]}?" if nearest else f"it has {', '.join(there) or 'none there'}"
     raise AssetMissing(f"gputide ships no {'/'.join(parts)}; {hint}")

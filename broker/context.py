@@ -57,7 +57,7 @@ class Principal:
     def need_scope(self, scope: Scope) -> None:
         """`Forbidden` unless the token may be used for that."""
         if scope not in self.token.scopes:
-            raise Forbidden(f"this token lacks the scope {scope!r}")
+            raise Forbidden(f"this token lacks the scope {scope}")
 
     def need_role(self, *roles: Role) -> None:
         """`Forbidden` unless the person has one of the roles, and the token the scope to use it."""

@@ -14,6 +14,7 @@ from broker.context import Context, Principal
 from broker.store import bookings, events, ledger, people
 from broker.store.tables import BookingRow, CostCenterRow, HoldRow
 from broker.wire.errors import Contention, NotFound
+from broker.wire.people import Role, Scope
 from market.backing_out import BackOut, back_out, is_free
 from market.catalog import Sku, Tier
 from market.errors import GputideError, OverBudget
@@ -26,11 +27,21 @@ from market.states import BookingEvent, BookingState, HoldEffect, move
 def own_booking(
     session: Session, principal: Principal, booking_id: str, *, to_leave: bool = False, for_update: bool = False
 ) -> BookingRow:
-    """A booking that this person may see, or leave; somebody else's does not exist for them (`NotFound`)."""
+    """A booking that this person may see, or leave; any other does not exist for them (`NotFound`).
+
+    One may leave one's own, those on a cost center that one owns, and as an operator anybody's.
+    """
     row = bookings.booking(session, booking_id, for_update=for_update)
-    if row is None or not (row.person_id == principal.id or (principal.sees_everybody and not to_leave)):
+    if row is None or not (_keeps(session, principal, row) or (principal.sees_everybody and not to_leave)):
         raise NotFound(f"no booking {booking_id} of yours")
     return row
+
+
+def _keeps(session: Session, principal: Principal, row: BookingRow) -> bool:
+    if row.person_id == principal.id or (principal.role is Role.OPERATOR and Scope.ADMIN in principal.token.scopes):
+        return True
+    cost_center = session.get(CostCenterRow, row.cost_center_id)
+    return cost_center is not None and cost_center.owner_id == principal.id
 
 
 def usable_cost_center(session: Session, principal: Principal, name: str | None) -> CostCenterRow:

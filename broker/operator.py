@@ -45,10 +45,20 @@ def read_pool(source: str) -> tuple[Pool, Forecast]:
 def issue_token_file(
     context: Context, name: str, path: Path, role: Role, *, scopes: list[Scope] | None = None, days: int = 90
 ) -> None:
-    """Issues a token for a person and writes it where only the owner of the file may read it."""
+    """Issues a token for a person and writes it where only the owner of the file may read it.
+
+    A file that is there already may hold somebody's token: `AlreadyExists`.
+    """
+    assert_new(path)
     wanted = scopes or ([*Scope] if role is not Role.MEMBER else [Scope.READ, Scope.BOOK])
     asked = TokenIn(label="from-the-host", scopes=wanted, days=days)
     write_private(path, tokens.issue(context, name, asked).secret + "\n")
+
+
+def assert_new(path: Path) -> None:
+    """`AlreadyExists` when there is something at a path."""
+    if path.exists():
+        raise AlreadyExists(f"{path} is there already; name another file, or remove it first")
 
 
 def put_tariff_in_force(context: Context, document: str, operator: str) -> TariffView:
@@ -59,6 +69,15 @@ def put_tariff_in_force(context: Context, document: str, operator: str) -> Tarif
     principal = Principal(person, on_host)
     proposed = tariffs.propose(context, principal, document)
     return tariffs.approve(context, principal, proposed.id, None)
+
+
+def unpriced(context: Context) -> list[str]:
+    """Models of the pool that the tariff in force names no rate for, so that they are not sold."""
+    with context.database.read() as session:
+        pool, row = pools.read(session), prices.tariff_in_force(session, context.now())
+    if pool is None or row is None:
+        return []
+    return sorted({model.name for model in pool.models} - parse_tariff(row.document).base.keys())
 
 
 class PersonalBroker:

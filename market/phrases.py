@@ -42,6 +42,11 @@ _DAY_FIRST = re.compile(rf"(?:{_DAY}(?:$|(?<=\d)t(?=\d)| at | )|at )?(?:{_CLOCK}
 _CLOCK_FIRST = re.compile(rf"{_CLOCK} {_DAY}", re.ASCII)
 _DAY_WITH_DATE = re.compile(rf"(?:(?P<weekday>{_any_of(_WEEKDAYS)}) )?{_SPOKEN_DATE}", re.ASCII)
 
+_NUMBERS = {"a": "1", "an": "1", "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6",
+            "seven": "7", "eight": "8", "nine": "9", "ten": "10", "twelve": "12", "sixteen": "16"}  # fmt: skip
+_NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(_NUMBERS)})(?= )", re.ASCII)
+_CLOCK_LENGTH = re.compile(r"(\d+)(?:h|:)(\d{2})", re.ASCII)
+
 _UNITS = (
     (604_800, "w|weeks?"),
     (86_400, "d|days?"),
@@ -55,8 +60,9 @@ _LENGTH = re.compile(" ?".join(rf"(?:(\d+(?:\.\d+)?) ?(?:{names}))?" for _, name
 def parse_when(text: str, *, now: datetime, zone: ZoneInfo, later: bool = False) -> datetime:
     """The instant, in UTC, that a person means.
 
-    Understood are "now", "in 2h", "9:00", "9am", "today 9:00", "tomorrow 9:00", "tonight" (22:00), "tonight 22:15",
-    "monday 9:00" and "3 dec 9:00" (the next ones), "2026-12-03 9:00", and ISO 8601 with an offset or Z.
+    Understood are "now", "in 2h", "9:00", "9am", "noon", "midnight" (the end of a day, as "24:00"), "today 9:00",
+    "tomorrow 9:00", "tonight" (22:00), "tonight 22:15", "monday 9:00" and "3 dec 9:00" (the next ones),
+    "2026-12-03 9:00", and ISO 8601 with an offset or Z.
     A wall time that comes twice when the clocks go back is the first one still ahead: right for a start. With
     `later` it is the second: right for a deadline.
 
@@ -64,9 +70,12 @@ def parse_when(text: str, *, now: datetime, zone: ZoneInfo, later: bool = False)
     `InvalidLength` for what follows "in". A full date may lie in the past: whether it may is not known here.
     """
     now = whole_second(now)
-    words = _words(text)
+    words = re.sub("noon$", "12:00", re.sub("midnight$", "24:00", _words(text)))
     if words == "now":
         return now
+    if words.endswith("24:00"):  # the end of a day: a minute after its last one
+        last = words.removesuffix("24:00") + "23:59"
+        return parse_when(last, now=now, zone=zone, later=later) + timedelta(minutes=1)
     if words.startswith("in "):
         return now + timedelta(seconds=parse_length(words[3:]))
     if match := _ISO.fullmatch(words):
@@ -83,11 +92,13 @@ def parse_when(text: str, *, now: datetime, zone: ZoneInfo, later: bool = False)
 
 
 def parse_length(text: str) -> int:
-    """Seconds of a length such as "4h", "90m", "1h30m", "1.5h", "2 hours", "3 days" or "45 min".
+    """Seconds of a length such as "4h", "90m", "1h30m", "1:30", "1.5h", "2 hours", "an hour", "3 days" or "45 min".
 
     `InvalidLength` for anything else, for parts of a second, for nothing, and for more than 14 days.
     """
-    match = _LENGTH.fullmatch(_words(text))
+    words = in_digits(_words(text).replace("half an hour", "30 min"))
+    words = _CLOCK_LENGTH.sub(r"\1h\2m", words) if _CLOCK_LENGTH.fullmatch(words) else words
+    match = _LENGTH.fullmatch(words)
     if not match or not any(match.groups()):
         raise InvalidLength(f"{text[:40]!r} is no length of time; write one such as 4h, 90m, 1h30m or 2 days")
     parts = zip(match.groups(), (unit for unit, _ in _UNITS), strict=True)
@@ -117,6 +128,11 @@ def format_instant(instant: datetime, zone: ZoneInfo, now: datetime) -> str:
 def format_until(instant: datetime, zone: ZoneInfo, now: datetime) -> str:
     """An end in a person's zone: "until 18:00" today, else "until tomorrow 09:00" or "until Thu 3 Dec 09:00"."""
     return f"until {format_instant(instant, zone, now).removeprefix('today ')}"
+
+
+def in_digits(words: str) -> str:
+    """Lower-case words with their small numbers in digits: "two h100" is "2 h100", "an hour" is "1 hour"."""
+    return _NUMBER_WORD.sub(lambda match: _NUMBERS[match[0]], words)
 
 
 def _words(text: str) -> str:

@@ -120,19 +120,20 @@ def check_request(request: Request, now: datetime) -> None:
         raise InvalidLength(f"a booking lasts 5 minutes to 14 days, not {request.seconds} seconds")
     check_tier(request.tier)
     if request.start is not None and require_utc(request.start) < now:
-        raise WindowInPast(f"{request.start.isoformat()} is past; it is {now.isoformat()} now")
+        raise WindowInPast(f"{_utc(request.start)} is past; it is {_utc(now)} now")
     if request.start is not None and require_utc(request.start) > now + FARTHEST_START:
-        raise BeyondHorizon(f"{request.start.isoformat()} is more than 14 days away; ask for a start before that")
+        raise BeyondHorizon(f"{_utc(request.start)} is more than 14 days away; ask for a start before that")
     if request.finish_by is None:
         if request.tier is Tier.ECONOMY:
             raise DeadlineNeeded
         return
     if require_utc(request.finish_by) <= now:
-        raise WindowInPast(f"finish by {request.finish_by.isoformat()} is past; it is {now.isoformat()} now")
+        raise WindowInPast(f"finish by {_utc(request.finish_by)} is past; it is {_utc(now)} now")
     earliest = _earliest(request, now)
     if earliest + timedelta(seconds=request.seconds) > request.finish_by:
-        soonest = (earliest + timedelta(seconds=request.seconds)).isoformat()
-        raise DeadlineTooSoon(f"started at once it ends at {soonest}, after {request.finish_by.isoformat()}")
+        soonest = _utc(earliest + timedelta(seconds=request.seconds))
+        length = format_length(request.seconds)
+        raise DeadlineTooSoon(f"{length} from {_utc(earliest)} end at {soonest}, after {_utc(request.finish_by)}")
 
 
 def check_tier(tier: Tier) -> None:
@@ -308,5 +309,9 @@ def _other_skus(request: Request, snapshot: Snapshot, asked: Sku, earliest: date
 def _nothing_free(request: Request) -> str:
     asked = f"{request.need} for {format_length(request.seconds)}"
     if request.finish_by is not None:
-        return f"nothing free for {asked} that ends by {require_utc(request.finish_by).isoformat()}"
+        return f"nothing free for {asked} that ends by {_utc(request.finish_by)}"
     return f"nothing free for {asked} at that time"
+
+
+def _utc(instant: datetime) -> str:
+    return f"{require_utc(instant):%Y-%m-%d %H:%M} UTC"

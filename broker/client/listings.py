@@ -12,6 +12,7 @@ from broker.client.tables import table_lines
 from broker.wire.market import NodeView, OffersView, OfferView, PoolView
 from broker.wire.quotes import BookingView
 from market.phrases import format_instant, format_length
+from market.states import TERMINAL
 
 
 def offer_lines(view: OffersView, zone: ZoneInfo) -> list[str]:
@@ -25,7 +26,7 @@ def offer_lines(view: OffersView, zone: ZoneInfo) -> list[str]:
 
 
 def booking_table(bookings: Sequence[BookingView], zone: ZoneInfo, now: datetime) -> list[str]:
-    """A line a booking, in the order given."""
+    """A line a booking, in the order given: what it will cost, and once it is over what it did."""
     rows = [
         (
             each.id,
@@ -33,11 +34,11 @@ def booking_table(bookings: Sequence[BookingView], zone: ZoneInfo, now: datetime
             f"{each.count} x {each.sku}",
             format_length(each.seconds),
             format_instant(each.start, zone, now),
-            amount(each.total, each.currency),
+            amount(each.charged if each.state in TERMINAL else each.total, each.currency),
         )
         for each in bookings
     ]
-    return table_lines(("Booking", "State", "GPU", "How long", "Start", "Total"), rows, right={5})
+    return table_lines(("Booking", "State", "GPU", "How long", "Start", "Costs"), rows, right={5})
 
 
 def pool_lines(view: PoolView) -> list[str]:

@@ -66,8 +66,10 @@ def amount(micros: int, currency: str | None) -> str:
 
 
 def rate_words(rate: int, currency: str, count: int) -> str:
-    """`3.27 EUR an hour`, and `each` where there are several."""
-    return f"{amount(rate, currency)} an hour{' each' if count > 1 else ''}"
+    """`3.2675 EUR an hour`, and `each` where there are several: exact enough to multiply by."""
+    decimals = currency_decimals(currency)
+    finer = decimals if rate % 10 ** (6 - decimals) == 0 else min(6, decimals + 2)
+    return f"{format_money(rate, currency, finer)} an hour{' each' if count > 1 else ''}"
 
 
 def percent(ppm: int) -> str:

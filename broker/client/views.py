@@ -27,7 +27,16 @@ def quote_lines(quote: QuoteView, zone: ZoneInfo, now: datetime, width: int) -> 
         return [*plan_lines(quote, zone, now, width), "", f"Quote {quote.id} has expired."]
     left = format_length(max(60, (quote.expires_at - now) // timedelta(minutes=1) * 60))
     stands = f"Quote {quote.id} stands {format_until(quote.expires_at, zone, now)} ({left})."
-    return [*plan_lines(quote, zone, now, width), "", stands, f"Book it: gputide book {quote.id}"]
+    next_step = over_budget_words(quote) or f"Book it: gputide book {quote.id}"
+    return [*plan_lines(quote, zone, now, width), "", stands, next_step]
+
+
+def over_budget_words(quote: QuoteView) -> str | None:
+    """Why it cannot be booked as it stands, when the budget does not cover it."""
+    if quote.budget_left_after >= 0:
+        return None
+    lacking = amount(-quote.budget_left_after, quote.currency)
+    return f"It cannot be booked as it stands: the budget of cost center {quote.cost_center} lacks {lacking}."
 
 
 def plan_lines(quote: QuoteView, zone: ZoneInfo, now: datetime, width: int) -> list[str]:
@@ -94,7 +103,8 @@ def quote_command(proposal: ProposalView, now: datetime) -> str:
     at_once = proposal.start <= now
     if proposal.tier is Tier.ECONOMY:
         by = slot_start(slot_ceiling(proposal.end) + 1) if at_once else proposal.end
-        return f"{asked} --by {_typed(by)} --tier economy{' --urgency now' if at_once else ''}"
+        when = " --urgency now" if at_once else f" --at {_typed(proposal.start)}"
+        return f"{asked} --by {_typed(by)} --tier economy{when}"
     when = "" if at_once else f" --at {_typed(proposal.start)}"
     return f"{asked}{when}{'' if proposal.tier is Tier.STANDARD else f' --tier {proposal.tier}'}"
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 import numpy as np
 
 from broker.context import Context
+from broker.store import bookings, pools
 from broker.wire.market import CurveView, DeviceView, NodeView, OffersView, OfferView, PoolView
 from market.catalog import PPM, WHOLE, Device, DeviceKind, Sku, Tier
 from market.errors import InvalidLength, PriceMissing
@@ -114,6 +115,17 @@ def pool(context: Context, *, after: str | None, limit: int) -> PoolView:
             device_count=len(pool.devices),
             next_cursor=nodes[limit - 1].name if len(nodes) > limit else None,
         )
+
+
+def stranded(context: Context) -> list[tuple[str, str]]:
+    """Bookings that stand on devices which sell no more, and whose they are: (id, person), for the operator."""
+    with context.database.read() as session:
+        pool = pools.read(session)
+        broken = {device.id for device in pool.devices if not device.healthy} if pool else set[int]()
+        held = bookings.live_allocations(session, slot_of(context.now()))
+        ids = [each for each, places in held.items() if any(place.device_id in broken for place in places)]
+        rows = [bookings.booking(session, each) for each in sorted(ids)]
+        return [(row.id, bookings.names(session, row)[0]) for row in rows if row]
 
 
 def _device(device: Device, promised_ppm: int) -> DeviceView:

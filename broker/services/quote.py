@@ -31,7 +31,7 @@ def quote(context: Context, principal: Principal, asked: QuoteRequest) -> QuoteV
         planned = plan(request, market, now)
         explained = explain(planned, market.curves)
         tariff, simulated = market.curves.book.tariff, market.pool.simulated
-    text = in_one_line(planned, explained, zone=tariff.zone, now=now)
+    text = in_one_line(planned, explained, zone=asked.zone or tariff.zone, now=now)
     with context.database.read() as session:
         left = budget_left_after(context, session, cost_center, planned.proposal.window, planned.proposal.total)
     view = QuoteView(

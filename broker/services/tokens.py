@@ -52,7 +52,7 @@ def issue_own(context: Context, principal: Principal, asked: TokenIn) -> NewToke
     principal.need_scope(Scope.BOOK)
     beyond = [scope for scope in asked.scopes if scope not in principal.token.scopes]
     if beyond:
-        raise Forbidden(f"this token lacks the scope {beyond[0]!r} itself")
+        raise Forbidden(f"this token lacks the scope {beyond[0]} itself")
     return issue(context, principal.person.name, asked, parent=principal.token)
 
 

@@ -81,6 +81,19 @@ def bump(session: Session, device_ids: Sequence[int]) -> None:
         session.connection().execute(statement.where(col(DeviceRow.id) == device_id))
 
 
+def devices_of(session: Session, node: str, place: int | None) -> list[int]:
+    """The ids of the devices of a node, or of the one in a place, that the pool still has."""
+    query = select(DeviceRow.id).where(col(DeviceRow.node) == node, ~col(DeviceRow.withdrawn))
+    found = session.exec(query if place is None else query.where(col(DeviceRow.place) == place))
+    return [each for each in found if each is not None]
+
+
+def set_drained(session: Session, device_ids: Sequence[int], *, drained: bool) -> None:
+    """Drains devices, or lets them sell again, which makes another revision of the pool."""
+    session.connection().execute(update(DeviceRow).where(col(DeviceRow.id).in_(device_ids)).values(drained=drained))
+    session.connection().execute(update(PoolRow).values(revision=col(PoolRow.revision) + 1))
+
+
 def _save_devices(session: Session, pool: Pool) -> None:
     stored = {(row.node, row.place): row for row in session.exec(select(DeviceRow))}
     for device in pool.devices:
@@ -91,7 +104,7 @@ def _save_devices(session: Session, pool: Pool) -> None:
         row.model, row.kind, row.withdrawn = device.model, device.kind, False
         session.add(row)
     for gone in stored.values():
-        gone.healthy, gone.withdrawn = False, True
+        gone.withdrawn = True
         session.add(gone)
     session.flush()
 
@@ -134,5 +147,5 @@ def _device(row: DeviceRow) -> Device:
         kind=DeviceKind(row.kind),
         shapes=tuple(row.shapes),
         nvlink=row.nvlink,
-        healthy=row.healthy,
+        healthy=row.healthy and not row.drained and not row.withdrawn,
     )

@@ -149,6 +149,9 @@ class NodeRow(Row, table=True):
 
 
 class DeviceRow(Row, table=True):
+    """A device sells while it is healthy (as its node says), not drained (as an operator says) and not withdrawn (as
+    the pool file says)."""
+
     __table_args__ = (
         UniqueConstraint("node", "place"),
         CheckConstraint("kind IN ('mig', 'shared')", name="device_kind"),
@@ -161,6 +164,7 @@ class DeviceRow(Row, table=True):
     shapes: list[str] = _json()
     nvlink: str | None = None
     healthy: bool = True
+    drained: bool = False
     withdrawn: bool = False
     version: int = Field(default=0, sa_column=Column(BigInteger, nullable=False, server_default="0"))
 

@@ -13,7 +13,10 @@ from market.states import BookingState
 
 
 class QuoteRequest(Message):
-    """A request: `need` as people state it ("4 x A100 40GB"), how long, when or by when, and who pays."""
+    """A request: `need` as people state it ("4 x A100 40GB"), how long, when or by when, and who pays.
+
+    `zone` is the IANA zone of the times in the explanation's text, the tariff's if not said.
+    """
 
     need: Text
     seconds: Annotated[int, Field(ge=1, le=10**9, description="length of the booking")]
@@ -22,6 +25,7 @@ class QuoteRequest(Message):
     finish_by: Instant | None = None
     urgency: Annotated[str, Field(pattern="^(now|today|whenever)$")] = "whenever"
     cost_center: Name | None = None
+    zone: Annotated[str, Field(max_length=100)] | None = None
 
 
 class ProposalView(Answer):

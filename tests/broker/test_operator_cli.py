@@ -167,10 +167,8 @@ def test_a_token_of_nobody_is_not_issued(host: Host) -> None:
     assert not path.exists()
 
 
-def test_a_token_file_is_private_even_where_a_public_one_stood(host: Host) -> None:
+def test_a_token_file_is_private(host: Host) -> None:
     path = host.folder / "token"
-    path.write_text("old")
-    path.chmod(0o644)
     said = host.done("users", "token", "ada", "--token-file", str(path))
     secret = path.read_text().strip()
     assert secret.startswith("gpt_")
@@ -178,6 +176,14 @@ def test_a_token_file_is_private_even_where_a_public_one_stood(host: Host) -> No
     dump = "\n".join(host.contents())
     assert digest(secret) in dump
     assert secret not in dump + said
+
+
+def test_a_file_that_may_hold_somebodys_token_is_not_written_over(host: Host) -> None:
+    path = host.folder / "token"
+    path.write_text("old")
+    for command in (("token", "ada"), ("add", "bob")):
+        assert "is there already" in host.refused("users", *command, "--token-file", str(path))
+    assert path.read_text() == "old"
 
 
 def test_a_token_file_that_cannot_be_written_is_one_line(host: Host) -> None:
@@ -331,3 +337,24 @@ def test_people_are_listed_let_go_and_let_in_again(host: Host) -> None:
 def test_cost_centers_are_listed_with_their_budgets(host: Host) -> None:
     host.done("users", "cost-center", "lab", "--owner", "ada", "--budget", "12.50")
     assert host.run("users", "cost-centers")[1] == "lab\tada\t12.50 EUR\t0.00 EUR\t0.00 EUR\t12.50 EUR\n"
+
+
+def test_a_device_is_drained_and_sells_again(host: Host) -> None:
+    host.done("pool", "drain", "n", "1")
+    assert host.done("pool", "show") == "l4\t2\t1 out of service\n"
+    host.done("pool", "load", str(host.folder / "pool.toml"))
+    assert host.done("pool", "show") == "l4\t2\t1 out of service\n"
+    assert "2 devices of n are drained" in host.done("pool", "drain", "n")
+    host.done("pool", "undrain", "n")
+    assert host.done("pool", "show") == "l4\t2\t0 out of service\n"
+
+
+def test_what_is_not_there_is_not_drained(host: Host) -> None:
+    assert "not_found" in host.refused("pool", "drain", "m")
+    assert "device 7" in host.refused("pool", "drain", "n", "7")
+
+
+def test_a_model_that_the_tariff_does_not_name_is_told_to_the_operator(host: Host) -> None:
+    tariff = host.file("tariff.toml", TARIFF.replace(", l4 = 0.80", ""))
+    assert "no rate: l4" in host.done("tariffs", "put", tariff, "--approve-as", "ada")
+    assert "no rate: l4" in host.done("pool", "load", str(host.folder / "pool.toml"))

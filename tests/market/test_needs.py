@@ -79,6 +79,17 @@ def test_a_need_is_read_back_from_what_it_prints(need: Need) -> None:
         ("L4/10GB", "1 x l4/10gb"),
         ("3 GPUs", "3 GPUs"),
         ("gpu", "1 GPU"),
+        ("an A100", "1 x a100"),
+        ("two H100", "2 x h100"),
+        ("H100 x 2", "2 x h100"),
+        ("NVIDIA A100", "1 x a100"),
+        ("1,000 x A100", "1000 x a100"),
+        ("half an L4", "1 x l4/half"),
+        ("a quarter of an L4", "1 x l4/quarter"),
+        ("2 x half L4", "2 x l4/half"),
+        ("20 GB VRAM", "1 x at least 20 GB"),
+        ("A100 with 40 GB of memory", "1 x a100, 40 GB each"),
+        ("1 x at least 20.5 GB", "1 x at least 21 GB"),
     ],
 )
 def test_needs_are_read_as_people_say_them(text: str, canonical: str) -> None:
@@ -88,13 +99,18 @@ def test_needs_are_read_as_people_say_them(text: str, canonical: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["", " ", "4", "4 x", "x", "0 x a100", "-1 x a100", "10001 x a100", "9" * 150 + " x a100", "٤ x a100",
-     "４ x a100", "a100/", "/full", "4 x a100,", "4 x a100 each", "each", "1.5 GB", "0 GB", "10001 GB",
+     "４ x a100", "a100/", "/full", "4 x a100,", "4 x a100 each", "each", "1.5.5 GB", "0 GB", "10001 GB",
      "gpus gpus", "1 1 a100", "a" * 201, "4 x a100; drop table", "a100/full 40 GB", "a " * 99,
      "4 x " + "a-" * 90 + "!"],
 )  # fmt: skip
 def test_what_is_no_need_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(InvalidNeed, match="write one such as 4 x A100, 40 GB each"):
         parse_need(text)
+
+
+def test_a_need_that_says_how_long_is_told_that_it_does_not() -> None:
+    with pytest.raises(InvalidNeed, match="not how long"):
+        parse_need("an A100 for 2 hours")
 
 
 @pytest.mark.parametrize("text", ["40 GiB", "4 x A100 40GiB", "2 TB", "500 MB"])
@@ -141,6 +157,9 @@ def test_a_need_validates_itself(wrong: dict[str, object]) -> None:
         ("l4/0.470", "l4/0.470"),
         ("l40s/10GB", "l40s/10gb"),
         ("a100-80g/1g.10gb", "a100-80g/1g.10gb"),
+        ("a100/3g.20gb", "a100-40g/3g.20gb"),
+        ("2 L4s", "l4/full"),
+        ("l40s 24 GB", "l40s/half"),
     ],
 )
 def test_the_skus_that_meet_a_need(text: str, met_by: str) -> None:
@@ -154,6 +173,8 @@ def test_the_skus_that_meet_a_need(text: str, met_by: str) -> None:
         ("a10", UnknownModel, "the nearest is a100"),
         ("h100/full", UnknownModel, "a100-40g"),
         ("l4/3g.20gb", InvalidShape, "l4"),
+        ("v100/half", UnknownSku, "no device of this pool sells v100m16/half"),
+        ("a10/half", UnknownModel, "no 'a10' in this pool"),
         ("t4/full", UnknownSku, "t4/full"),
         ("90 GB", NoSuchCapacity, "no GPU of this pool has 90 GB; the largest is a100-80g/7g.80gb with 80 GB"),
         ("l4 40 GB", NoSuchCapacity, "no l4 of this pool has 40 GB; the largest is l4/full with 24 GB"),

@@ -54,6 +54,9 @@ def at(*parts: int, zone: ZoneInfo = BERLIN, fold: int = 0) -> datetime:
         ("2026-12-03T09:00Z", "2026-12-03T10:00:00+01:00"),
         ("2026-12-03T09:00:30.999999-08:30", "2026-12-03T18:30:30+01:00"),
         ("2025-12-03 9:00", "2025-12-03T09:00:00+01:00"),
+        ("midnight", "2026-12-02T00:00:00+01:00"),
+        ("tomorrow 24:00", "2026-12-03T00:00:00+01:00"),
+        ("tomorrow noon", "2026-12-02T12:00:00+01:00"),
     ],
 )
 def test_what_people_type_is_read_in_their_zone(text: str, meant: str) -> None:
@@ -65,7 +68,7 @@ def test_what_people_type_is_read_in_their_zone(text: str, meant: str) -> None:
     [
         ("", "write one such as"),
         ("soon", "write one such as"),
-        ("midnight", "write one such as"),
+        ("half past nine", "write one such as"),
         ("yesterday 9:00", "write one such as"),
         ("tomorrowt9:00", "write one such as"),
         ("٩:00", "write one such as"),
@@ -132,7 +135,8 @@ def test_a_wall_time_that_comes_twice_is_the_first_still_ahead_for_a_start_and_t
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("4h", 14_400), ("90m", 5400), ("1h30m", 5400), ("1.5h", 5400), ("2 hours", 7200), ("3 days", 259_200),
+    [("two hours", 7200), ("an hour", 3600), ("half an hour", 1800), ("1h30", 5400), ("1:30", 5400),
+     ("4h", 14_400), ("90m", 5400), ("1h30m", 5400), ("1.5h", 5400), ("2 hours", 7200), ("3 days", 259_200),
      ("45 min", 2700), ("1 H 30 Min", 5400), ("1 week", 604_800), ("2d4h", 187_200), ("45 s", 45), ("1m", 60),
      ("0h 5m", 300), ("14 days", MAX_LENGTH)],
 )  # fmt: skip

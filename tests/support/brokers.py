@@ -92,9 +92,9 @@ class Shop:
         person = who or self.operator
         return book(self.context, person, made.id, ticket(person, made.id, key))
 
-    def buy(self, need: str = "1 x l4/full", hours: float = 1, **more: object) -> Stored:
+    def buy(self, need: str = "1 x l4/full", hours: float = 1, who: Principal | None = None, **more: object) -> Stored:
         """Quotes and books in one step."""
-        return self.book(self.quote(need, hours, **more))
+        return self.book(self.quote(need, hours, who, **more), who)
 
 
 def ticket(who: Principal, fingerprint: str, key: str | None = None) -> Ticket:

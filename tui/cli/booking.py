@@ -20,14 +20,27 @@ app = typer.Typer()
 
 NeedOption = Annotated[str | None, typer.Option("--need", help='What you need, as "4 x A100 40GB".')]
 LengthOption = Annotated[str | None, typer.Option("--for", help="How long, as 4h, 90m or 2 days.")]
-AtOption = Annotated[str | None, typer.Option("--at", help='When it starts, as "tomorrow 9:00"; now if not said.')]
+AtOption = Annotated[
+    str | None,
+    typer.Option("--at", help='When it starts, as "tomorrow 9:00"; now if not said. With --by: not before then.'),
+]
 ByOption = Annotated[str | None, typer.Option("--by", help="Finish by then, starting whenever it is cheapest.")]
 UrgencyOption = Annotated[
     str | None, typer.Option(help="With --by, how soon you would like it: now, today or whenever (if not said).")
 ]
 CostCenterOption = Annotated[str | None, typer.Option("--cost-center", help="Who pays; yours if not said.")]
-STATES_HELP = "Only those that are confirmed, active, ended, cancelled, expired, preempted or failed."
+STATES_HELP = "Only those that are booked (confirmed), active, ended, cancelled, expired, preempted or failed."
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask; for scripts.")]
+
+
+def _state(text: str) -> BookingState:
+    """A state by its name, or by the word that a list shows for it."""
+    from broker.client.phrasing import STATES
+
+    words = {**{words: state for state, words in STATES.items()}, **{state.value: state for state in BookingState}}
+    if (found := words.get(text.strip().lower())) is None:
+        raise typer.BadParameter(f"{text!r} is none of {', '.join(sorted(words))}")
+    return found
 
 
 @app.command()
@@ -83,7 +96,7 @@ def book(
 
 @app.command()
 def bookings(
-    state: Annotated[BookingState | None, typer.Option(metavar="STATE", help=STATES_HELP)] = None,
+    state: Annotated[BookingState | None, typer.Option(metavar="STATE", help=STATES_HELP, parser=_state)] = None,
     every: Annotated[bool, typer.Option("--all", help="Every one, however many there are.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=200, help="How many to show.")] = 20,
     cursor: Annotated[str | None, typer.Option(help="Go on where the last page ended.")] = None,
@@ -111,8 +124,10 @@ def bookings(
     if page.next_cursor:
         filtered = f" --state {state}" if state else ""
         output.say(f"{shown}, there are more: --all, or gputide bookings{filtered} --cursor {page.next_cursor}")
+    elif page.items or state:
+        output.say(f"{shown}, no more." if page.items else f"No booking of yours is {state}.")
     else:
-        output.say(f"{shown}, no more." if page.items else "No bookings. See what could be had: gputide offers")
+        output.say("No bookings. See what could be had: gputide offers")
 
 
 @app.command()
@@ -154,23 +169,27 @@ def _request(
         need=need,
         seconds=parse_length(length),
         tier=tier or Tier.STANDARD,
-        start=parse_when(at, now=moment, zone=here.zone) if at else None,
-        finish_by=parse_when(by, now=moment, zone=here.zone, later=True) if by else None,
+        start=None if at in (None, "now") else parse_when(at, now=moment, zone=here.zone),
+        finish_by=None if by is None else parse_when(by, now=moment, zone=here.zone, later=True),
         urgency=urgency or "whenever",
         cost_center=cost_center or here.credentials.cost_center,
+        zone=here.zone.key,
     )
 
 
 def _book(here: Session, plan: QuoteView, *, yes: bool) -> BookingView:
     """Books a plan once it is agreed to. A quote that expired meanwhile is shown afresh and asked about afresh."""
     from broker.client.errors import BrokerRefused
-    from broker.client.views import plan_lines
+    from broker.client.views import over_budget_words, plan_lines
     from broker.wire.quotes import QuoteView
     from tui.cli.session import now
 
     agreed: int | None = None
     while True:
         output.say(*plan_lines(plan, here.zone, now(), output.width()))
+        if why_not := over_budget_words(plan):
+            output.say("", why_not)
+            raise typer.Exit(ExitCode.REFUSED)
         if yes and agreed is not None and plan.proposal.total > agreed:
             output.say("", f"That is more than before; nothing was booked. To accept it: gputide book {plan.id}")
             raise typer.Exit(ExitCode.DEARER)

@@ -12,7 +12,9 @@ from tui.cli import output
 app = typer.Typer()
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the API's answer as JSON.")]
-TierOption = Annotated[Tier | None, typer.Option("--tier", help="The contract; standard when none is said.")]
+TierOption = Annotated[
+    Tier | None, typer.Option("--tier", metavar="standard|economy", help="The contract; standard if none.")
+]
 
 
 @app.command()

@@ -128,4 +128,4 @@ def _invalid_message(error: Exception) -> str | None:
     if not isinstance(error, ValidationError):
         return None
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    return f"{'.'.join(map(str, first['loc'])) or 'the request'}: {first['msg']}"
+    return f"{'.'.join(map(str, first['loc'])) or 'the request'}: {first['msg'].removeprefix('Value error, ')}"

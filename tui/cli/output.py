@@ -53,7 +53,10 @@ def say(*lines: str) -> None:
 def ask(question: str) -> bool:
     """Asks on stderr; no answer is a no."""
     _write(sys.stderr, f"{printable(question)} [y/N] ")
-    answer = sys.stdin.readline()
+    try:
+        answer = sys.stdin.readline()
+    except KeyboardInterrupt:
+        answer = ""  # ctrl-C is a no, too
     if not (answer and sys.stdin.isatty()):
         say("")  # nobody typed the line's end
     return answer.strip().lower() in ("y", "yes")

@@ -24,6 +24,7 @@ app = typer.Typer()
 
 PORT = 8470
 _STOP_SECONDS = 15
+BESIDE = "To keep both, give this one a place of its own: GPUTIDE_CONFIG_DIR=... gputide up --data-dir ... --port ..."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,30 +42,34 @@ class Ready:
 @app.command()
 def up(
     pool: Annotated[str | None, typer.Option(help="A sample pool by name, or a pool file.")] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Where it listens on this machine; 0 picks one.")] = PORT,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help=f"Where it listens: {PORT} if not said; 0 picks one.")
+    ] = None,
     data_dir: Annotated[Path | None, typer.Option(help="Where it keeps its bookings.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before a saved login is replaced.")] = False,
 ) -> None:
     """Start a broker of your own, log in to it, and keep it running until ctrl-C."""
     from broker.client.credentials import data_dir as default_data_dir
 
-    if _already_up() or not _may_replace_login(yes):
+    if _already_up(asked_otherwise=any(each is not None for each in (pool, port, data_dir))):
         return
+    _may_replace_login(yes)
     _require_broker_parts()
     folder = (data_dir or default_data_dir() / "broker").expanduser().resolve()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     log = folder / "broker.log"
+    begins = log.stat().st_size if log.exists() else 0
     output.say("Starting a broker of your own ...")
-    with _broker(broker_command(folder, port, pool), log) as process:
+    with _broker(broker_command(folder, PORT if port is None else port, pool), log) as process:
         assert process.stdout is not None
         ready = _parsed(process.stdout.readline())
         if ready is None:
             process.wait()
-            _fail("The broker did not start.", log)
+            _fail("The broker did not start.", log, begins)
         _welcome(ready, log)
         for _ in process.stdout:  # until it ends; read on, or a full pipe would stop it
             pass
-    _fail("The broker stopped by itself.", log)
+    _fail("The broker stopped by itself.", log, begins)
 
 
 def broker_command(folder: Path, port: int, pool: str | None) -> list[str]:
@@ -73,8 +78,8 @@ def broker_command(folder: Path, port: int, pool: str | None) -> list[str]:
     return [sys.executable, "-P", "-m", "broker", "up", "--data-dir", str(folder), "--port", str(port), *chosen]
 
 
-def _already_up() -> bool:
-    """Whether the broker that is known here answers, said to the person if so."""
+def _already_up(*, asked_otherwise: bool) -> bool:
+    """Whether the broker that is known here answers, said to the person if so; one like another is not made of it."""
     from broker.client.credentials import load
     from broker.client.errors import ClientError
     from broker.client.http import Client
@@ -87,19 +92,23 @@ def _already_up() -> bool:
             version = client.health().version
     except ClientError:
         return False
+    if asked_otherwise:
+        output.say(f"Error: a broker answers at {known.url} already; stop it first.", BESIDE)
+        raise typer.Exit(ExitCode.USAGE)
     output.say(f"A broker answers at {known.url} already (gputide {version}). Look around: gputide offers")
     return True
 
 
-def _may_replace_login(yes: bool) -> bool:
+def _may_replace_login(yes: bool) -> None:
+    """Ends the command when a saved login is to be kept."""
     from broker.client.credentials import load_saved
 
     saved = load_saved()
     if yes or saved.url is None or saved.token is None or saved.url.startswith("http:"):
-        return True  # plain http is this machine's own
+        return  # plain http is this machine's own
     if output.ask(f"You are logged in to {saved.url}, which does not answer. Replace that login?"):
-        return True
-    output.say("Nothing was started. To keep both, give this one a place of its own: GPUTIDE_CONFIG_DIR=...")
+        return
+    output.say("Nothing was started.", BESIDE)
     raise typer.Exit(ExitCode.DECLINED)
 
 
@@ -182,8 +191,8 @@ def _welcome(ready: Ready, log: Path) -> None:
         output.say("GPUTIDE_URL or GPUTIDE_TOKEN is set in this shell and wins over this login.")
 
 
-def _fail(what: str, log: Path) -> NoReturn:
-    with log.open(encoding="utf-8", errors="replace") as file:
-        tail = file.readlines()[-8:]
-    output.say(f"Error: {what} The end of its log ({log}):", *(f"  {line.rstrip()}" for line in tail))
+def _fail(what: str, log: Path, begins: int) -> NoReturn:
+    """Ends with the last lines of the log that this run has written, which begin at a byte."""
+    tail = log.read_bytes()[begins:].decode("utf-8", "replace").splitlines()[-8:]
+    output.say(f"Error: {what} The end of its log ({log}):", *(f"  {line}" for line in tail))
     raise typer.Exit(ExitCode.BROKER_FAILED)

@@ -17,13 +17,14 @@ from broker.cache import BOARD_SLOTS, MarketCache
 from broker.failpoints import Failpoint, Work
 from broker.services import browse
 from broker.services.cancel import cancel, give_back
+from broker.services.drain import set_drained
 from broker.services.expire import expire_due
 from broker.services.load_pool import load_pool
 from broker.services.publish import publish
 from broker.store import bookings, pools, prices
 from market.board import Allocation, Board
 from market.catalog import Tier
-from market.errors import NoCapacity, OverBudget, Refused
+from market.errors import NoCapacity, OverBudget, Refused, UnknownSku
 from market.instants import slot_of
 from tests.support import audit
 from tests.support.brokers import NOON, Shop, join_shop, open_shop, small_pool, ticket
@@ -273,6 +274,19 @@ def test_a_device_that_was_withdrawn_is_shown_until_nothing_is_promised_of_it(sh
     assert [each.model for each in browse.pool(shop.context, after=None, limit=10).nodes[0].devices] == ["l4"]
     load_pool(shop.context, small_pool(), {})
     assert browse.pool(shop.context, after=None, limit=10).device_count == len(small_pool().devices)
+
+
+def test_a_drained_device_keeps_its_booking_and_gets_no_other(shop: Shop) -> None:
+    booked = shop.buy("1 x a100-40g/full").body
+    set_drained(shop.context, "node-01", 1, drained=True)
+    assert browse.stranded(shop.context) == [(booked["id"], "ada")]
+    give_back(shop.context, shop.operator, booked["id"], ticket(shop.operator, "x"))
+    assert browse.stranded(shop.context) == []
+    with pytest.raises(UnknownSku):
+        shop.buy("1 x a100-40g/full")
+    set_drained(shop.context, "node-01", 1, drained=False)
+    assert shop.buy("1 x a100-40g/full").status == 201
+    assert is_true(shop.context.cache, shop)
 
 
 def test_a_pool_that_another_process_loaded_is_seen_as_news_and_read(shop: Shop, database_url: str) -> None:

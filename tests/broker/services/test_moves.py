@@ -20,7 +20,8 @@ from broker.services.expire import expire_due
 from broker.services.publish import publish
 from broker.store import bookings, ledger
 from broker.store.tables import BookingRow
-from broker.wire.errors import BackOutNotFree
+from broker.wire.errors import BackOutNotFree, NotFound
+from broker.wire.people import Role
 from market.backing_out import BackOut
 from market.errors import IllegalMove
 from market.money import MICROS, charge
@@ -235,6 +236,24 @@ def test_what_is_no_longer_sold_can_be_left_without_a_fee(shop: Shop) -> None:
     given = give_back(shop.context, shop.operator, booked["id"], ticket(shop.operator, "x")).body
     assert (given["state"], given["charged"], given["fee"]) == ("cancelled", 0, 0)
     assert audit.faults(shop.context.database.engine) == []
+
+
+def test_an_owner_and_an_operator_may_leave_somebody_elses_booking(shop: Shop) -> None:
+    """Somebody leaves the house, and what they booked must not stay booked."""
+    bob, _ = shop.person("bob")
+    carol, _ = shop.person("carol", Role.OWNER, cost_center=None)
+    cost_centers.add(shop.context, "physics", "carol")
+    cost_centers.add_member(shop.context, "physics", "bob")
+    cost_centers.grant(shop.context, "physics", 10 * MICROS, None)
+    start = (NOON + timedelta(hours=3)).isoformat()
+    first, second = (shop.buy("1 x l4/half", who=bob, cost_center="physics", start=start).body["id"] for _ in range(2))
+    cancel(shop.context, carol, first, ticket(carol, "x"))
+    cancel(shop.context, shop.operator, second, ticket(shop.operator, "y"))
+    assert [state_of(shop, each)[0] for each in (first, second)] == ["cancelled", "cancelled"]
+    mine = shop.buy("1 x l4/half", start=start).body["id"]
+    for other in (bob, carol):
+        with pytest.raises(NotFound):
+            cancel(shop.context, other, mine, ticket(other, "z"))
 
 
 # --- devices and accounts are taken in one order --------------------------------------------------------------------

@@ -71,7 +71,37 @@ def test_what_is_typed_becomes_the_request(shop: FakeBroker, cli: Cli) -> None:
         "finish_by": "2026-12-02T08:00:00Z",
         "urgency": "today",
         "cost_center": None,
+        "zone": "Europe/Berlin",
     }
+
+
+def test_now_is_as_soon_as_it_is_booked(shop: FakeBroker, cli: Cli) -> None:
+    """And not a window that begins at this second, which has passed when it is booked."""
+    cli("quote", *NEED, "--at", "now")
+    assert shop.asked[-1].body
+    assert shop.asked[-1].body["start"] is None
+
+
+def test_no_time_is_a_mistake_and_not_the_present(shop: FakeBroker, cli: Cli) -> None:
+    """As of a variable of the shell that is not set."""
+    for option in ("--at", "--by"):
+        assert cli("quote", *NEED, option, "").code == ExitCode.USAGE
+    assert shop.asked == []
+
+
+@pytest.mark.parametrize("word", ["booked", "confirmed"])
+def test_a_state_may_be_said_as_the_list_says_it(shop: FakeBroker, cli: Cli, word: str) -> None:
+    cli("bookings", "--state", word, "--json")
+    assert shop.asked[-1].query["state"] == "confirmed"
+
+
+def test_what_the_budget_does_not_cover_is_not_offered(shop: FakeBroker, cli: Cli) -> None:
+    shop.answer("POST /v1/quotes", samples.quote().model_copy(update={"budget_left_after": -1_260_000}))
+    assert "lacks 1.26 EUR" in cli("quote", *NEED).out
+    refused = cli("book", *NEED, "--yes")
+    assert refused.code == ExitCode.REFUSED
+    assert "lacks 1.26 EUR" in refused.err
+    assert [each.path for each in shop.asked] == ["/v1/quotes", "/v1/quotes"]
 
 
 def test_the_configured_cost_center_and_zone_serve_unless_others_are_named(shop: FakeBroker, cli: Cli) -> None:

@@ -60,6 +60,7 @@ def upgrade() -> None:
         sa.Column("shapes", JsonText(), nullable=False),
         sa.Column("nvlink", sa.String(), nullable=True),
         sa.Column("healthy", sa.Boolean(), nullable=False),
+        sa.Column("drained", sa.Boolean(), nullable=False),
         sa.Column("withdrawn", sa.Boolean(), nullable=False),
         sa.Column("version", sa.BigInteger(), server_default="0", nullable=False),
         sa.CheckConstraint("kind IN ('mig', 'shared')", name="device_kind"),
