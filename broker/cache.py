@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -86,57 +86,57 @@ class MarketCache:
             raise NotReady
         if slot_of(now) > board.first_slot:
             board.advance(slot_of(now))
-        elif slot_of(now) < board.first_slot:  # the clock was set back: what was dropped as past is read again
+        elif slot_of(now) < board.first_slot - 1:  # the clock was set back: what was dropped as past is read again
             self.refresh(now)
         return self._board or board
 
     def refresh(self, now: datetime) -> None:
-        """Loads pool, board and price book anew from the store. The reads happen under the lock, so that what
-        commits after them is applied after them."""
+        """Loads pool, board and price book anew from the store, or changes nothing when that fails. The reads happen
+        under the lock, so that what commits after them is applied after them."""
         with self._lock, self._database.read() as session:
-            first = slot_of(now)
-            if not self._read_pool(session, first):
+            first, revision = slot_of(now), pools.revision(session)
+            if not revision:
                 return
-            known, board = bookings.live_allocations(session, first), self._pristine(first)
+            empty = self._empty if self._empty and revision == self._revision else _empty_board(session, first)
+            known, board = bookings.live_allocations(session, first), empty.copy()
+            board.first_slot = first
             for each in chain.from_iterable(known.values()):
                 board.promise(each)
-            self._known, self._board, self._reserved = known, board, {}
-            number = prices.latest_book_number(session)
-            if number > (self._curves.book.number if self._curves else 0):
-                row = prices.book(session, number)
-                self._curves = PriceCurves(read_book(row, prices.tariff(session, row.tariff_id).document))
+            curves = self._newest_curves(session)
+            self._revision, self._empty, self._known, self._board = revision, empty, known, board
+            self._curves = curves
 
-    def _read_pool(self, session: Session, first_slot: int) -> bool:
-        """Reads the pool if the store has another one; False when it has none. A large one takes a while."""
-        revision = pools.revision(session)
-        if revision and revision != self._revision:
-            pool = pools.read(session)
-            assert pool is not None
-            self._empty = Board(pool, first_slot=first_slot, slots=BOARD_SLOTS)
-            self._revision = revision
-        return bool(revision)
+    def _newest_curves(self, session: Session) -> PriceCurves | None:
+        number = prices.latest_book_number(session)
+        if number <= (self._curves.book.number if self._curves else 0):
+            return self._curves
+        row = prices.book(session, number)
+        return PriceCurves(read_book(row, prices.tariff(session, row.tariff_id).document))
 
-    def _pristine(self, first_slot: int) -> Board:
-        """A board of the pool on which nothing is promised, from a slot on."""
-        assert self._empty is not None
-        board = self._empty.copy()
-        board.first_slot = first_slot
-        return board
+    @contextmanager
+    def beside_reserved(self, board: Board) -> Generator[None]:
+        """Lays what is being booked on the board as long as a place beside it is looked for; nobody else ever sees it
+        there. For a caller that holds the lock."""
+        laid: list[Allocation] = []
+        try:
+            for each in chain.from_iterable(self._reserved.values()):
+                with suppress(Refused):  # taken by somebody else since: its booking will be refused
+                    board.promise(each)
+                    laid.append(each)
+            yield
+        finally:
+            for each in laid:
+                board.release(each)
 
     def reserve(self, booking_id: str, allocations: tuple[Allocation, ...]) -> None:
-        """Marks places as taken while they are being booked, so that bookings at the same time choose others; for a
-        caller that holds the lock and has just found them free. A refresh knows of no reservation: what is scarce is
-        left to the database, where the first who commits has it."""
-        board = self._board
-        assert board is not None
-        for each in allocations:
-            board.promise(each)
-        self._reserved[booking_id] = allocations
+        """Keeps places from others of this process while they are being booked, until `unreserve`."""
+        with self._lock:
+            self._reserved[booking_id] = allocations
 
     def unreserve(self, booking_id: str) -> None:
-        """Gives places back that were reserved and did not become a booking's."""
+        """Ends a reservation, whether it became a booking or not."""
         with self._lock:
-            self._release(self._reserved.pop(booking_id, ()))
+            self._reserved.pop(booking_id, None)
 
     def promised(self, booking_id: str, allocations: tuple[Allocation, ...]) -> None:
         """Applies a booking that was committed."""
@@ -144,8 +144,6 @@ class MarketCache:
             if self._board is None or booking_id in self._known or booking_id in self._gone:
                 return
             self._known[booking_id] = allocations
-            if self._reserved.pop(booking_id, None):
-                return
             try:
                 for each in allocations:
                     self._board.promise(each)
@@ -204,6 +202,13 @@ class MarketCache:
                 return True
             sold = (model.name for model in board.pool.models if model.name in book.loads)
             return any(_has_moved(board, model, book.loads[model], book.first_slot) for model in sold)
+
+
+def _empty_board(session: Session, first_slot: int) -> Board:
+    """A board of the stored pool on which nothing is promised. Of a large pool that takes a while."""
+    pool = pools.read(session)
+    assert pool is not None
+    return Board(pool, first_slot=first_slot, slots=BOARD_SLOTS)
 
 
 def _has_moved(board: Board, model: str, load: ModelLoad, first_slot: int) -> bool:

@@ -11,13 +11,13 @@ from datetime import datetime
 from sqlmodel import Session
 
 from broker.context import Context, Principal
-from broker.store import bookings, events, ledger, people
+from broker.store import bookings, events, ledger
 from broker.store.tables import BookingRow, CostCenterRow, HoldRow
 from broker.wire.errors import Contention, NotFound
 from broker.wire.people import Role, Scope
 from market.backing_out import BackOut, back_out, is_free
 from market.catalog import Sku, Tier
-from market.errors import GputideError, OverBudget
+from market.errors import InvalidShape, OverBudget, PriceMissing, UnknownModel, UnknownSku
 from market.instants import Window, local_months
 from market.ledger import Hold, TransferReason, settle_all, split_by_period
 from market.money import format_money
@@ -42,33 +42,6 @@ def _keeps(session: Session, principal: Principal, row: BookingRow) -> bool:
         return True
     cost_center = session.get(CostCenterRow, row.cost_center_id)
     return cost_center is not None and cost_center.owner_id == principal.id
-
-
-def usable_cost_center(session: Session, principal: Principal, name: str | None) -> CostCenterRow:
-    """The named cost center, or the person's only or default one (`NotFound` when they may not book on it)."""
-    usable = people.cost_centers_of(session, principal.id)
-    if name is None:
-        default = [row for row in usable if row.id == principal.person.default_cost_center_id]
-        if found := default or (usable if len(usable) == 1 else []):
-            return found[0]
-        choices = ", ".join(row.name for row in usable) or "none: ask an operator for one"
-        raise NotFound(f"say which cost center pays; yours are {choices}")
-    for row in usable:
-        if row.name == name:
-            return row
-    raise NotFound(f"no cost center that you may use is called {name!r}")
-
-
-def budget_left_after(
-    context: Context, session: Session, cost_center: CostCenterRow, window: Window, total: int
-) -> int:
-    """What the tightest budget period would have left, in micros; negative when it would not do."""
-    periods = local_months(window, context.zone)
-    left: list[int] = []
-    for period, share in zip(periods, split_by_period(total, window, periods), strict=True):
-        accounts = ledger.budget(session, cost_center.id, period.start)
-        left.append((accounts.budget.balance if accounts else 0) - share)
-    return min(left)
 
 
 def authorise(context: Context, session: Session, row: BookingRow, currency: str, now: datetime) -> None:
@@ -113,7 +86,7 @@ def back_out_now(context: Context, row: BookingRow, now: datetime) -> BackOut:
         with context.cache.open(now) as market:
             fee = market.curves.book.tariff.back_out_fee_ppm
             current = market.curves.window_rate(sku.model, market.pool.footprint(sku).share, tier, window)
-    except GputideError:
+    except (PriceMissing, UnknownModel, UnknownSku, InvalidShape):
         fee, current = 0, row.rate
     return back_out(
         window=window,

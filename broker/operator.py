@@ -136,13 +136,13 @@ def _pool(context: Context, source: str | None) -> Pool:
 
 
 def _needs_tariff(context: Context, pool: Pool) -> bool:
-    """Whether none is in force, or the sample one is and has no rate for a model of the pool. A tariff that somebody
-    wrote is left alone: what it does not name, it does not sell."""
+    """Whether none is in force, or one that a personal broker made and that has no rate for a model of the pool. A
+    tariff that somebody wrote is left alone: what it does not name, it does not sell."""
     row = context.database.read_value(lambda session: prices.tariff_in_force(session, context.now()))
     if row is None:
         return True
-    tariff = parse_tariff(row.document)
-    return tariff.name == parse_tariff(_sample_tariff()).name and any(m.name not in tariff.base for m in pool.models)
+    ours = row.document.startswith(_sample_tariff().rstrip())
+    return ours and not {model.name for model in pool.models} <= parse_tariff(row.document).base.keys()
 
 
 def _sample_tariff() -> str:

@@ -105,10 +105,11 @@ def plan(request: Request, snapshot: Snapshot, now: datetime) -> Plan:
     ]
     if not found:
         raise NoCapacity(_nothing_free(request), nearest(request, snapshot, skus, earliest))
+    found = [pair for pair in found if pair[1].total]
+    if not found:
+        raise PriceMissing("that costs less than a millionth, so it is not sold; ask for more, or for longer")
     found.sort(key=lambda pair: (pair[0], pair[1].window.start, _isolation(snapshot, pair[1].sku), pair[1].sku))
     chosen = found[0][1]
-    if chosen.total == 0:
-        raise PriceMissing(f"{chosen.sku} for that long costs less than a millionth, so it is not sold; ask for more")
     taken = snapshot.pool.footprint(chosen.sku)
     others = [replace(each, kind=ProposalKind.OTHER_SKU) for _, each in found[1:3]]
     return Plan(proposal=chosen, taken=taken, alternatives=(*_cheaper(request, snapshot, chosen, earliest), *others))
@@ -292,7 +293,7 @@ def _cheaper(request: Request, snapshot: Snapshot, chosen: Proposal, earliest: d
             continue
         asked = replace(request, tier=tier, finish_by=latest, urgency=Urgency.WHENEVER)
         for proposal in _least_cost(asked, snapshot, chosen.sku, (earliest, latest)):
-            if proposal.total < chosen.total:
+            if 0 < proposal.total < chosen.total:
                 yield replace(proposal, kind=kind)
 
 

@@ -38,5 +38,5 @@ def grant_budget(
 @router.post("/cost-centers/{name}/members", status_code=204)
 def add_member(context: ContextDep, principal: PrincipalDep, name: NamePath, body: MemberIn) -> None:
     """Lets a person book on a cost center; its owner may do that, too."""
-    cost_centers.need_keeper(context, principal, name)
+    cost_centers.need_owner_or_office(context, principal, name)
     cost_centers.add_member(context, name, body.person)

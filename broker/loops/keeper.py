@@ -15,7 +15,7 @@ import structlog
 from broker.context import Context
 from broker.services.expire import expire_due
 from broker.services.publish import publish
-from broker.store import answers, events, pools, prices
+from broker.store import answers, events, ledger, pools, prices
 from broker.telemetry import Metrics
 from broker.wire.errors import NotReady
 from market.errors import GputideError
@@ -27,10 +27,18 @@ LOOK_EVERY_S = 1.0
 class Keeper:
     """Runs until `stop`. `told` is called after events were numbered."""
 
-    def __init__(self, context: Context, metrics: Metrics, told: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        context: Context,
+        metrics: Metrics,
+        told: Callable[[], None],
+        seconds: Callable[[], float] = monotonic,
+    ) -> None:
+        """`seconds` is a clock that only goes on, for what is done at most once a second."""
+        self._seconds = seconds
         self._context, self._metrics, self._told = context, metrics, told
         self._tidied: datetime | None = None
-        self._looked = -LOOK_EVERY_S
+        self._looked = seconds() - LOOK_EVERY_S
         self._due, self._stopping = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
 
@@ -85,9 +93,9 @@ class Keeper:
 
     def _publish(self) -> None:
         """Looks for it once a second, however often it is woken: each booking of many would make a price book else."""
-        if monotonic() - self._looked < LOOK_EVERY_S:
+        if self._seconds() - self._looked < LOOK_EVERY_S:
             return
-        self._looked = monotonic()
+        self._looked = self._seconds()
         if self._is_due():
             book = publish(self._context)
             self._metrics.book_number.set(book.number)
@@ -111,10 +119,14 @@ class Keeper:
             self._told()
 
     def _tidy(self) -> None:
-        """Once an hour old answers go, and the board is read anew, whatever news it may have missed."""
+        """Once an hour old answers go, the board is read anew, whatever news it may have missed, and the balances of
+        the ledger are added up again."""
         now = self._context.now()
         hour = now.replace(minute=0, second=0, microsecond=0)
         if hour != self._tidied:
             self._context.database.write(lambda session: answers.forget_old(session, now))
             self._context.cache.refresh(now)
             self._tidied = hour
+            with self._context.database.read() as session:
+                if wrong := ledger.imbalances(session):
+                    raise RuntimeError(f"the ledger does not balance: accounts {wrong}")

@@ -7,10 +7,11 @@ from datetime import datetime, timedelta
 
 from sqlmodel import Session
 
+from broker.budgets import budget_left_after, usable_cost_center
 from broker.context import Context, Principal
 from broker.failpoints import Work
 from broker.ids import Kind, new_id
-from broker.moves import authorise, budget_left_after, usable_cost_center
+from broker.moves import authorise
 from broker.store import answers, bookings, events, pools
 from broker.store.answers import Stored, Ticket
 from broker.store.database import Duplicate, OverlapRefused
@@ -22,10 +23,10 @@ from market.board import Allocation
 from market.catalog import Sku
 from market.errors import NoCapacity, OverBudget, Refused
 from market.instants import Window, whole_second
+from market.money import format_money
 from market.needs import parse_need
 from market.placement import place
-from market.proposals import Proposal
-from market.quoting import Request, nearest
+from market.quoting import Request, Snapshot, nearest
 from market.states import BookingEvent, BookingState, move
 
 PLACE_ATTEMPTS = 30
@@ -43,24 +44,43 @@ def book(context: Context, principal: Principal, quote_id: str, ticket: Ticket) 
         if answered:
             return answered
         quote = _bookable(session, principal, quote_id, now)
-    offer = _Offer(quote, QuoteView.model_validate(quote.view), now)
+    sale = _Sale(quote, QuoteView.model_validate(quote.view), now)
+    try:
+        _assert_affordable(context, sale, principal)
+        return _placed_and_committed(context, sale, ticket)
+    except Duplicate:
+        return _answered_meanwhile(context, ticket, now, QuoteUsed())
+    except Refused as refusal:
+        return _answered_meanwhile(context, ticket, now, refusal)
+
+
+def _placed_and_committed(context: Context, sale: _Sale, ticket: Ticket) -> Stored:
     for _ in range(PLACE_ATTEMPTS):
+        placed = _place(context, sale)
         try:
-            placed = _place(context, offer)
-            try:
-                return _commit(context, offer, placed, ticket)
-            finally:
-                context.cache.unreserve(placed.booking_id)
-        except OverBudget as refusal:
-            affordable = _within_budget(context, offer, principal)
-            return _answered_meanwhile(context, ticket, now, OverBudget(refusal.detail, affordable))
+            return _commit(context, sale, placed, ticket)
         except OverlapRefused:
-            context.cache.refresh(now)
-        except Duplicate:
-            return _answered_meanwhile(context, ticket, now, QuoteUsed())
-        except Refused as refusal:
-            return _answered_meanwhile(context, ticket, now, refusal)
+            context.cache.refresh(sale.now)
+        finally:
+            context.cache.unreserve(placed.booking_id)
     raise Contention
+
+
+def _assert_affordable(context: Context, sale: _Sale, principal: Principal) -> None:
+    """`OverBudget` before a place is looked for, with what the quote named beside its price and the budget covers."""
+    view = sale.view
+    with context.database.read() as session:
+        cost_center = usable_cost_center(session, principal, view.cost_center)
+
+        def left_after(window: Window, total: int) -> int:
+            return budget_left_after(context, session, cost_center, window, total)
+
+        if (left := left_after(sale.window, view.proposal.total)) >= 0:
+            return
+        named = [proposal_of(each) for each in view.alternatives]
+        affordable = tuple(each for each in named if left_after(each.window, each.total) >= 0)
+        lacking = format_money(-left, view.currency)
+        raise OverBudget(f"the budget of cost center {view.cost_center} lacks {lacking} for this", affordable)
 
 
 def _answered_meanwhile(context: Context, ticket: Ticket, now: datetime, refusal: Refused) -> Stored:
@@ -73,7 +93,7 @@ def _answered_meanwhile(context: Context, ticket: Ticket, now: datetime, refusal
 
 
 @dataclass(frozen=True, slots=True)
-class _Offer:
+class _Sale:
     """A quote that is being booked at `now`, and the window it comes to: a start that has passed moves to now."""
 
     row: QuoteRow
@@ -97,20 +117,10 @@ def _bookable(session: Session, principal: Principal, quote_id: str, now: dateti
     if bookings.booking_of_quote(session, quote_id):
         raise QuoteUsed
     view = QuoteView.model_validate(quote.view)
-    ends = _Offer(quote, view, now).window.end
+    ends = _Sale(quote, view, now).window.end
     if now >= quote.expires_at or (quote.finish_by is not None and ends > quote.finish_by):
         raise QuoteExpired
     return quote
-
-
-def _within_budget(context: Context, offer: _Offer, principal: Principal) -> tuple[Proposal, ...]:
-    """What the quote named beside its price, and the budget of its cost center covers."""
-    with context.database.read() as session:
-        cost_center = usable_cost_center(session, principal, offer.view.cost_center)
-        named = [proposal_of(each) for each in offer.view.alternatives]
-        return tuple(
-            each for each in named if budget_left_after(context, session, cost_center, each.window, each.total) >= 0
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,39 +132,43 @@ class _Placed:
     revision: int
 
 
-def _place(context: Context, offer: _Offer) -> _Placed:
-    """A place on the board as known here; a refusal is only believed of a board that was just read."""
-    try:
-        return _place_once(context, offer)
-    except NoCapacity:
-        context.cache.refresh(offer.now)
-        return _place_once(context, offer)
-
-
-def _place_once(context: Context, offer: _Offer) -> _Placed:
-    with context.cache.open(offer.now) as market:
-        taken = market.pool.footprint(offer.sku)
-        count, slots = offer.view.proposal.count, offer.window.slots
+def _place(context: Context, sale: _Sale) -> _Placed:
+    """A place on the board as known here, beside those that are being booked. A refusal is only believed of a board
+    that was just read and has nothing on it that is not booked."""
+    with context.cache.open(sale.now) as market:
         try:
-            found = place(market.board, market.pool, model=offer.sku.model, taken=taken, count=count, slots=slots)
-            placed = _Placed(new_id(Kind.BOOKING), found, context.cache.revision)
-            context.cache.reserve(placed.booking_id, found)
-            return placed
-        except NoCapacity as refused:
-            others = nearest(_request(offer), market, (offer.sku,), offer.window.start)
-            raise NoCapacity(refused.detail, others) from None
+            with context.cache.beside_reserved(market.board):
+                return _place_on(context, sale, market)
+        except NoCapacity:
+            context.cache.refresh(sale.now)
+            with context.cache.open(sale.now) as anew:
+                return _place_on(context, sale, anew)
 
 
-def _request(offer: _Offer) -> Request:
-    asked = QuoteRequest.model_validate(offer.row.request)
+def _place_on(context: Context, sale: _Sale, market: Snapshot) -> _Placed:
+    """Finds a place and reserves it; for a caller that holds the lock of the cache."""
+    taken = market.pool.footprint(sale.sku)
+    count, slots = sale.view.proposal.count, sale.window.slots
+    try:
+        found = place(market.board, market.pool, model=sale.sku.model, taken=taken, count=count, slots=slots)
+    except NoCapacity as refused:
+        others = nearest(_request(sale), market, (sale.sku,), sale.window.start)
+        raise NoCapacity(refused.detail, others) from None
+    placed = _Placed(new_id(Kind.BOOKING), found, context.cache.revision)
+    context.cache.reserve(placed.booking_id, found)
+    return placed
+
+
+def _request(sale: _Sale) -> Request:
+    asked = QuoteRequest.model_validate(sale.row.request)
     return Request(need=parse_need(asked.need), seconds=asked.seconds, tier=asked.tier)
 
 
-def _commit(context: Context, offer: _Offer, placed: _Placed, ticket: Ticket) -> Stored:
-    row = _row(offer, placed.booking_id)
+def _commit(context: Context, sale: _Sale, placed: _Placed, ticket: Ticket) -> Stored:
+    row = _row(sale, placed.booking_id)
 
     def unit(session: Session) -> Stored:
-        answered = answers.find(session, ticket, offer.now)
+        answered = answers.find(session, ticket, sale.now)
         if answered:
             return answered
         if bookings.booking_of_quote(session, row.quote_id):
@@ -164,11 +178,11 @@ def _commit(context: Context, offer: _Offer, placed: _Placed, ticket: Ticket) ->
         bookings.allocate(session, row.id, placed.allocations)
         if pools.revision(session) != placed.revision:
             raise OverlapRefused  # the devices are ours now, but were changed since the place was chosen
-        authorise(context, session, row, offer.view.currency, offer.now)
-        _tell(session, row, offer.now)
-        view = booking_view(session, row, offer.view.currency, simulated=offer.view.simulated)
+        authorise(context, session, row, sale.view.currency, sale.now)
+        _tell(session, row, sale.now)
+        view = booking_view(session, row, sale.view.currency, simulated=sale.view.simulated)
         stored = Stored(201, view.model_dump(mode="json"))
-        answers.keep(session, ticket, stored, offer.now)
+        answers.keep(session, ticket, stored, sale.now)
         return stored
 
     stored = context.database.write(unit, Work.BOOK)
@@ -183,16 +197,16 @@ def _tell(session: Session, row: BookingRow, now: datetime) -> None:
     events.tell(session, f"booking.{row.state}", subject=row.id, at=now, person_id=row.person_id, sku=row.sku, **window)
 
 
-def _row(offer: _Offer, booking_id: str) -> BookingRow:
+def _row(sale: _Sale, booking_id: str) -> BookingRow:
     """Held and confirmed in one unit of work: nothing in between needs anybody's yes yet."""
-    proposal, window = offer.view.proposal, offer.window
+    proposal, window = sale.view.proposal, sale.window
     return BookingRow(
         id=booking_id,
-        person_id=offer.row.person_id,
-        cost_center_id=offer.row.cost_center_id,
-        quote_id=offer.row.id,
+        person_id=sale.row.person_id,
+        cost_center_id=sale.row.cost_center_id,
+        quote_id=sale.row.id,
         state=move(BookingState.HELD, BookingEvent.CONFIRM).to,
-        need=offer.view.need,
+        need=sale.view.need,
         sku=proposal.sku,
         tier=proposal.tier,
         slices=proposal.count,
@@ -200,6 +214,6 @@ def _row(offer: _Offer, booking_id: str) -> BookingRow:
         end_at=window.end,
         rate=proposal.rate,
         total=proposal.total,
-        isolation=offer.view.isolation,
-        booked_at=offer.now,
+        isolation=sale.view.isolation,
+        booked_at=sale.now,
     )

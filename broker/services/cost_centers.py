@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -15,7 +16,7 @@ from broker.store.answers import Stored, Ticket
 from broker.store.database import Duplicate
 from broker.store.tables import CostCenterMemberRow, CostCenterRow, PersonRow
 from broker.views import cost_center_view
-from broker.wire.errors import AlreadyExists
+from broker.wire.errors import AlreadyExists, NotFound
 from broker.wire.people import BudgetIn, CostCenterView, Role, Scope
 from market.errors import InvalidAmount, InvalidInstant
 from market.instants import Window, local_months, whole_second
@@ -23,6 +24,7 @@ from market.ledger import TransferReason
 from market.money import MAX_MICROS
 
 T = TypeVar("T")
+OFFICES = (Role.OPERATOR, Role.FINANCE)
 MOST_GRANTED = 9 * MAX_MICROS
 """Of all budgets together: what the account that they are granted from can count."""
 
@@ -47,12 +49,16 @@ def add(context: Context, name: str, owner: str) -> CostCenterView:
     return show(context, name)
 
 
-def need_keeper(context: Context, principal: Principal, cost_center_name: str) -> None:
-    """`Forbidden` unless the person owns the cost center, or has the office to keep all of them."""
-    with context.database.read() as session:
-        owner_id = people.cost_center(session, cost_center_name).owner_id
-    if owner_id != principal.id:
-        principal.need_role(Role.OPERATOR, Role.FINANCE)
+def need_owner_or_office(context: Context, principal: Principal, name: str) -> None:
+    """`Forbidden` unless the person owns the cost center or has the office to keep all of them; `NotFound` for one
+    that they may not even use."""
+    if not (principal.role in OFFICES and Scope.ADMIN in principal.token.scopes):
+        with context.database.read() as session:
+            row = next((each for each in people.cost_centers_of(session, principal.id) if each.name == name), None)
+        if row is None:
+            raise NotFound(f"no cost center that you may use is called {name!r}")
+        if row.owner_id != principal.id:
+            principal.need_role(*OFFICES)
     principal.need_scope(Scope.BOOK)
 
 
@@ -63,7 +69,8 @@ def add_member(context: Context, cost_center_name: str, person: str) -> None:
         row, who = people.cost_center(session, cost_center_name), people.person_named(session, person)
         session.merge(CostCenterMemberRow(cost_center_id=row.id, person_id=who.id))
 
-    context.database.write(unit)
+    with suppress(Duplicate):  # a twin was faster
+        context.database.write(unit)
 
 
 def grant(context: Context, name: str, amount: int, at: datetime | None) -> CostCenterView:

@@ -17,6 +17,7 @@ def set_drained(context: Context, node: str, index: int | None, *, drained: bool
     now = context.now()
 
     def unit(session: Session) -> int:
+        pools.raise_revision(session)
         found = pools.devices_of(session, node, index)
         if not found:
             raise NotFound(f"no device {index} on {node}" if index is not None else f"no node is called {node!r}")

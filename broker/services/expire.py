@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from sqlmodel import Session
@@ -16,22 +17,29 @@ AT_ONCE = 100
 
 
 def expire_due(context: Context) -> int:
-    """Expires up to `AT_ONCE` bookings, each in a unit of work of its own, and returns how many.
+    """Expires what is due, each booking in a unit of work of its own, and returns how many.
 
     One that fails does not keep the others: an `ExceptionGroup` of all that failed comes at the end.
     """
-    now = context.now()
-    with context.database.read() as session:
-        due = bookings.past_their_end(session, now, AT_ONCE)
+    now, count = context.now(), 0
     faults: list[Exception] = []
-    for booking_id in due:
+    for booking_id in _due(context, now):
         try:
             _expire(context, booking_id, now)
+            count += 1
         except Exception as error:  # noqa: BLE001 - told to the caller below
             faults.append(error)
     if faults:
         raise ExceptionGroup("bookings could not be expired", faults)
-    return len(due)
+    return count
+
+
+def _due(context: Context, now: datetime) -> Iterator[str]:
+    page = [""]
+    while page:
+        with context.database.read() as session:
+            page = bookings.past_their_end(session, now, page[-1], AT_ONCE)
+        yield from page
 
 
 def _expire(context: Context, booking_id: str, now: datetime) -> None:

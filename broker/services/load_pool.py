@@ -23,6 +23,7 @@ def load_pool(context: Context, pool: Pool, forecast: Mapping[str, Sequence[int]
     now = context.now()
 
     def unit(session: Session) -> int:
+        pools.raise_revision(session)
         changed = _changed(session, pool)
         pools.bump(session, [device.id for device in changed])  # so that no booking takes one meanwhile
         _check_promises(session, changed, pool, slot_of(now))
@@ -39,15 +40,20 @@ def load_pool(context: Context, pool: Pool, forecast: Mapping[str, Sequence[int]
 def _changed(session: Session, pool: Pool) -> list[Device]:
     """The stored devices that the new pool has otherwise, or no more."""
     stored = pools.read(session)
-    wanted = _by_place(pool.devices)
+    if stored is None:
+        return []
+    wanted, models = _by_place(pool.devices), {model.name: model for model in pool.models}
     return [
         device
-        for device in (stored.devices if stored else ())
-        if (new := wanted.get((device.node, device.index))) is None or replace(new, id=device.id) != device
+        for device in stored.devices
+        if (new := wanted.get((device.node, device.index))) is None
+        or replace(new, id=device.id) != device
+        or models[device.model] != stored.model(device.model)
     ]
 
 
 def _check_promises(session: Session, changed: list[Device], pool: Pool, from_slot: int) -> None:
+    stored = pools.read(session)
     promised = {each.device_id for held in bookings.live_allocations(session, from_slot).values() for each in held}
     wanted = _by_place(pool.devices)
     for device in changed:
@@ -57,6 +63,14 @@ def _check_promises(session: Session, changed: list[Device], pool: Pool, from_sl
                 f"device {device.index} of {device.node} has bookings as {device.model} ({device.kind}), "
                 f"so it cannot become {new.model} ({new.kind}) before they end"
             )
+        if new and stored and device.id in promised and _cut(pool, new) != _cut(stored, device):
+            raise InvalidPool(f"{device.model} has bookings, so its memory and its cells stay until they end")
+
+
+def _cut(pool: Pool, device: Device) -> tuple[int, str | None]:
+    """What the bookings of a device were made of: its memory and its board's geometry."""
+    model = pool.model(device.model)
+    return model.memory_gb, model.mig_board
 
 
 def _by_place(devices: Iterable[Device]) -> dict[tuple[str, int], Device]:

@@ -24,9 +24,20 @@ from market.pricing import ModelLoad, PriceBook, PriceCurves
 
 def publish(context: Context) -> PriceBook:
     """Publishes the next price book and puts it in force here (`NotReady` without a pool or a tariff)."""
-    now = whole_second(context.now())
+    for _ in range(ATTEMPTS):
+        with suppress(Duplicate):  # another book, or another tariff, came meanwhile: once more from what is so now
+            book = _publish(context)
+            context.cache.install(book)
+            context.wake()
+            return book
+    raise Contention
+
+
+def _publish(context: Context) -> PriceBook:
+    moment = context.now()
+    now = whole_second(moment)
     with context.database.read() as session:
-        tariff_row = prices.tariff_in_force(session, context.now())
+        tariff_row = prices.tariff_in_force(session, moment)
         forecasts = pools.forecasts(session)
         revision, latest = pools.revision(session), prices.latest_book_number(session)
     if tariff_row is None or not forecasts:
@@ -39,6 +50,7 @@ def publish(context: Context) -> PriceBook:
         sold = (model.name for model in board.pool.models if model.name in forecasts)
         loads = {model: _load(board, model, forecasts[model], zone, slot_of(now)) for model in sold}
     row = PriceBookRow(
+        number=latest + 1,
         tariff_id=tariff_row.id,
         pool_revision=revision,
         first_slot=slot_of(now),
@@ -48,29 +60,20 @@ def publish(context: Context) -> PriceBook:
             model: {"promised": load.promised, "still_to_come": load.still_to_come} for model, load in loads.items()
         },
     )
-    number = _numbered(context, row, tariff_row.document, now)
-    book = read_book(row.model_copy(update={"number": number}), tariff_row.document)
-    context.cache.install(book)
-    context.wake()
+    book = read_book(row, tariff_row.document)
+    row.digest = book.digest()
+    context.database.write(lambda session: _store(session, row, moment), Work.PUBLISH)
     return book
 
 
-def _numbered(context: Context, row: PriceBookRow, document: str, now: datetime) -> int:
-    """Stores a book under the next number, or the one after if another process was faster; returns it."""
-    for _ in range(ATTEMPTS):
-        with suppress(Duplicate):
-            return context.database.write(lambda session: _store(session, row, document, now), Work.PUBLISH)
-    raise Contention
-
-
-def _store(session: Session, row: PriceBookRow, document: str, now: datetime) -> int:
-    number = prices.latest_book_number(session) + 1
-    kept = PriceBookRow(**row.model_dump(exclude={"number"}), number=number)
-    kept.digest = read_book(kept, document).digest()
-    session.add(kept)
-    events.tell(session, "price_book.published", subject=str(number), at=now)
+def _store(session: Session, row: PriceBookRow, now: datetime) -> None:
+    """`Duplicate` when the number is taken by now or the tariff is no longer the one in force."""
+    tariff = prices.tariff_in_force(session, now)
+    if tariff is None or tariff.id != row.tariff_id:
+        raise Duplicate
+    session.add(PriceBookRow(**row.model_dump()))  # a copy: a unit of work may be run again
+    events.tell(session, "price_book.published", subject=str(row.number), at=now)
     session.flush()
-    return number
 
 
 def _load(board: Board, model: str, hours: list[int], zone: ZoneInfo, first_slot: int) -> ModelLoad:

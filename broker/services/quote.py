@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from broker.budgets import budget_left_after, usable_cost_center
 from broker.context import Context, Principal
 from broker.failpoints import Work
 from broker.ids import Kind, new_id
-from broker.moves import budget_left_after, usable_cost_center
 from broker.store import bookings
 from broker.store.tables import CostCenterRow, QuoteRow
 from broker.views import explanation_view, proposal_view

@@ -31,6 +31,8 @@ def issue(context: Context, person_name: str, asked: TokenIn, *, parent: TokenRo
     expires_at = min(wanted, parent.expires_at) if parent else wanted
 
     def unit(session: Session) -> NewToken:
+        if parent is not None and not people.is_live(session, parent.id, now):
+            raise NotAuthenticated  # revoked since it was shown
         row = TokenRow(
             id=new_id(Kind.TOKEN),
             person_id=people.person_named(session, person_name).id,

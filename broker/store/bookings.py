@@ -48,11 +48,11 @@ def bookings(
     return list(session.exec(query.order_by(col(BookingRow.booked_at).desc(), col(BookingRow.id).desc()).limit(limit)))
 
 
-def past_their_end(session: Session, now: datetime, limit: int) -> list[str]:
-    """Bookings that still wait for a start although their window is over."""
+def past_their_end(session: Session, now: datetime, after: str, limit: int) -> list[str]:
+    """Bookings that still wait for a start although their window is over, by id, after an id."""
     waiting = (BookingState.HELD, BookingState.CONFIRMED)
     query = select(BookingRow.id).where(col(BookingRow.state).in_(waiting), col(BookingRow.end_at) <= now)
-    return list(session.exec(query.order_by(col(BookingRow.id)).limit(limit)))
+    return list(session.exec(query.where(col(BookingRow.id) > after).order_by(col(BookingRow.id)).limit(limit)))
 
 
 def names(session: Session, row: BookingRow) -> tuple[str, str]:

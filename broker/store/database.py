@@ -153,6 +153,7 @@ def _as_refusal(error: DBAPIError) -> Exception:
     if "account_balance" in text:
         return OverBudget()
     state: str | None = getattr(error.orig, "sqlstate", None)
-    if isinstance(error, IntegrityError) and (state == "23505" or "UNIQUE constraint" in text):
-        return Duplicate(text.splitlines()[0])
+    taken = state == "23505" or any(rule in text for rule in ("UNIQUE constraint", "price_book_append_only"))
+    if isinstance(error, IntegrityError) and taken:
+        return Duplicate("this is there already")
     return error

@@ -9,14 +9,17 @@ one module makes them after every migration (`ensure`) and the broker asserts th
 - transfer, price_book: append-only. tariff: immutable once approved. event: only its number may be set, once.
 - account.balance: moved by the insertion of a transfer, in ascending account order.
 - booking: once terminal, nothing of it changes. hold: what was captured and released only grows.
-What is final cannot be deleted either, nor can an allocation before it is released: on SQLite a REPLACE is a deletion,
-and would slip past a rule on UPDATE. PostgreSQL's TRUNCATE passes by the triggers of rows, so it has a rule of its own.
+What is final cannot be deleted either, nor can an allocation before it is released. SQLite's REPLACE is a deletion that
+fires triggers on some connections only, and PostgreSQL's TRUNCATE fires none of a row: each has rules of its own.
 """
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, text
+import re
 
+from sqlalchemy import CheckConstraint, Connection, Constraint, text
+
+from broker.store.tables import TABLES
 from market.states import TERMINAL
 
 _PEAK = """
@@ -96,6 +99,11 @@ def _sqlite() -> dict[str, str]:
         made[name] = _sqlite_trigger(name, f"BEFORE UPDATE ON {table}", condition, name)
     for name, table, condition in _KEPT:
         made[f"{name}_delete"] = _sqlite_trigger(f"{name}_delete", f"BEFORE DELETE ON {table}", condition, name)
+    final = [(f"{table}_append_only", table, "1") for table in _APPEND_ONLY]
+    for name, table, condition in (*final, *_KEPT):
+        key, there = ("number" if table == "price_book" else "id"), condition.replace("OLD.", "there.")
+        replaces = f"EXISTS (SELECT 1 FROM {table} there WHERE there.{key} = NEW.{key} AND ({there}))"
+        made[f"{name}_replace"] = _sqlite_trigger(f"{name}_replace", f"BEFORE INSERT ON {table}", replaces, name)
     return made
 
 
@@ -108,6 +116,10 @@ def _refuse_if(condition: str, refusal: str) -> str:
 
 
 _EXCLUSION = "allocation_no_overlap"
+_EXCLUSION_RULE = (
+    "EXCLUDE USING gist (int8range(device_id, device_id, '[]') WITH &&, int4range(first_cell, end_cell) WITH &&,"
+    " int8range(first_slot, end_slot) WITH &&) WHERE (released_at IS NULL AND thousandths = 0)"
+)
 
 
 def _postgres() -> dict[str, tuple[str, str]]:
@@ -152,19 +164,43 @@ def _wanted(connection: Connection) -> dict[str, str]:
     """Each rule as the database keeps it."""
     if connection.dialect.name == "sqlite":
         return _sqlite()
-    return {name: _source(body) for name, (_, body) in _postgres().items()} | {_EXCLUSION: ""}
+    made = {name: f"{_shape(when)} {_source(body)}" for name, (when, body) in _postgres().items()}
+    checks = (str(each.name) for table in TABLES.tables.values() for each in table.constraints if _is_check(each))
+    return made | {_EXCLUSION: _squeezed(_EXCLUSION_RULE)} | dict.fromkeys(checks, "")
+
+
+def _is_check(constraint: Constraint) -> bool:
+    return isinstance(constraint, CheckConstraint) and constraint.name is not None
+
+
+def _shape(when: str) -> str:
+    """When a trigger fires and on which table, as `pg_trigger` has it: a sum of bits."""
+    events = {"ROW": 1, "BEFORE": 2, "INSERT": 4, "DELETE": 8, "UPDATE": 16, "TRUNCATE": 32}
+    before_table, _, after_table = when.partition(" ON ")
+    words = {*before_table.split(), *after_table.split()[1:]}
+    return f"{after_table.split()[0]} {sum(bit for word, bit in events.items() if word in words)}"
 
 
 def _present(connection: Connection) -> dict[str, str]:
     if connection.dialect.name == "sqlite":
         query = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
-    else:
-        query = (
-            "SELECT tgname, prosrc FROM pg_trigger JOIN pg_proc ON pg_proc.oid = tgfoid"
-            " WHERE NOT tgisinternal AND tgenabled <> 'D'"
-            " UNION SELECT conname, '' FROM pg_constraint WHERE contype = 'x'"
-        )
-    return {str(name): str(rule) for name, rule in connection.execute(text(query))}
+        return {str(name): str(rule) for name, rule in connection.execute(text(query))}
+    triggers = (
+        "SELECT tgname, relname || ' ' || tgtype || ' ' || prosrc FROM pg_trigger"
+        " JOIN pg_proc ON pg_proc.oid = tgfoid JOIN pg_class ON pg_class.oid = tgrelid"
+        " WHERE NOT tgisinternal AND tgenabled IN ('O', 'A') AND tgqual IS NULL AND tgattr = ''::int2vector"
+    )
+    constraints = (
+        "SELECT conname, CASE contype WHEN 'x' THEN pg_get_constraintdef(oid) ELSE '' END FROM pg_constraint"
+        " WHERE contype IN ('x', 'c') AND convalidated"
+    )
+    found = {str(name): str(rule) for name, rule in connection.execute(text(triggers))}
+    return found | {str(name): _squeezed(str(rule)) for name, rule in connection.execute(text(constraints))}
+
+
+def _squeezed(rule: str) -> str:
+    """A constraint without what PostgreSQL adds when it tells it: casts, brackets, spaces."""
+    return re.sub(r"::text|[()\s]", "", rule)
 
 
 def missing(connection: Connection) -> set[str]:
@@ -183,9 +219,6 @@ def ensure(connection: Connection) -> None:
     for name, (when, body) in _postgres().items():
         connection.execute(text(f"DROP FUNCTION IF EXISTS {name}() CASCADE"))
         connection.exec_driver_sql(_postgres_trigger(name, when, body))
-    if _EXCLUSION not in _present(connection):
-        connection.exec_driver_sql(
-            f"ALTER TABLE allocation ADD CONSTRAINT {_EXCLUSION} EXCLUDE USING gist ("
-            "int8range(device_id, device_id, '[]') WITH &&, int4range(first_cell, end_cell) WITH &&, "
-            "int8range(first_slot, end_slot) WITH &&) WHERE (released_at IS NULL AND thousandths = 0)"
-        )
+    if _present(connection).get(_EXCLUSION) != _squeezed(_EXCLUSION_RULE):
+        connection.exec_driver_sql(f"ALTER TABLE allocation DROP CONSTRAINT IF EXISTS {_EXCLUSION}")
+        connection.exec_driver_sql(f"ALTER TABLE allocation ADD CONSTRAINT {_EXCLUSION} {_EXCLUSION_RULE}")

@@ -43,11 +43,17 @@ def tokens_of(session: Session, person_id: str, *, after: str | None, limit: int
     return list(session.exec(query.where(col(TokenRow.id) > after) if after else query))
 
 
+def is_live(session: Session, token_id: str, now: datetime) -> bool:
+    """Whether a token still counts. Its row is taken, so that it is not revoked before this unit of work ends."""
+    query = select(TokenRow).where(col(TokenRow.id) == token_id, col(TokenRow.revoked_at).is_(None))
+    return session.exec(query.where(col(TokenRow.expires_at) > now).with_for_update()).first() is not None
+
+
 def revoke(session: Session, token_id: str, at: datetime) -> None:
     """Ends a token and every token that it asked for, directly or not; what has ended stays as it is."""
     ending = [token_id]
     while ending:
-        rows = list(session.exec(select(TokenRow).where(col(TokenRow.id).in_(ending))))
+        rows = list(session.exec(select(TokenRow).where(col(TokenRow.id).in_(ending)).with_for_update()))
         for row in rows:
             row.revoked_at = row.revoked_at or at
             session.add(row)

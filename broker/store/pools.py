@@ -49,13 +49,13 @@ def forecasts(session: Session) -> dict[str, list[int]]:
 
 
 def save(session: Session, pool: Pool, forecast: Mapping[str, Sequence[int]]) -> int:
-    """Makes the stored pool like this one and returns its new revision.
+    """Makes the stored pool like this one and returns its revision, which is the caller's to raise before.
 
     A device keeps its row as long as its node and place do; one that is gone is withdrawn, its row kept for what is
     promised of it.
     """
-    row = session.get(PoolRow, 1) or PoolRow(name=pool.name, simulated=pool.simulated, revision=0)
-    row.name, row.simulated, row.revision = pool.name, pool.simulated, row.revision + 1
+    row = session.get(PoolRow, 1) or PoolRow(name=pool.name, simulated=pool.simulated, revision=1)
+    row.name, row.simulated = pool.name, pool.simulated
     session.add(row)
     for model in pool.models:
         session.merge(
@@ -74,6 +74,12 @@ def save(session: Session, pool: Pool, forecast: Mapping[str, Sequence[int]]) ->
     return row.revision
 
 
+def raise_revision(session: Session) -> None:
+    """Takes the pool's row and counts its revision on, before anything of the pool is read: two who change the pool
+    come one after the other."""
+    session.connection().execute(update(PoolRow).values(revision=col(PoolRow.revision) + 1))
+
+
 def bump(session: Session, device_ids: Sequence[int]) -> None:
     """Takes the rows of these devices, in ascending order, so that writers of overlapping sets never dead-lock."""
     statement = update(DeviceRow).values(version=col(DeviceRow.version) + 1)
@@ -89,9 +95,8 @@ def devices_of(session: Session, node: str, place: int | None) -> list[int]:
 
 
 def set_drained(session: Session, device_ids: Sequence[int], *, drained: bool) -> None:
-    """Drains devices, or lets them sell again, which makes another revision of the pool."""
+    """Drains devices, or lets them sell again."""
     session.connection().execute(update(DeviceRow).where(col(DeviceRow.id).in_(device_ids)).values(drained=drained))
-    session.connection().execute(update(PoolRow).values(revision=col(PoolRow.revision) + 1))
 
 
 def _save_devices(session: Session, pool: Pool) -> None:

@@ -136,7 +136,7 @@ def test_a_booking_beyond_the_budget_is_refused_and_changes_nothing(database_url
     made = shop.quote("1 x a100-40g/full", 4)
     with pytest.raises(OverBudget) as refused:
         shop.book(made)
-    assert "1.00 EUR left" in refused.value.detail
+    assert "lacks 3.80 EUR" in refused.value.detail
     assert all(each.total <= MICROS for each in refused.value.alternatives)
     with shop.context.database.read() as session:
         assert bookings.live_allocations(session, 0) == {}

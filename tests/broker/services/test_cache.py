@@ -23,9 +23,9 @@ from broker.services.load_pool import load_pool
 from broker.services.publish import publish
 from broker.store import bookings, pools, prices
 from market.board import Allocation, Board
-from market.catalog import Tier
+from market.catalog import Sku
 from market.errors import NoCapacity, OverBudget, Refused, UnknownSku
-from market.instants import slot_of
+from market.instants import Window, slot_of
 from tests.support import audit
 from tests.support.brokers import NOON, Shop, join_shop, open_shop, small_pool, ticket
 
@@ -221,16 +221,20 @@ def cancel_now(shop: Shop, booking_id: str) -> None:
 
 def test_a_place_is_kept_from_others_while_it_is_being_booked(database_url: str) -> None:
     """Else eight who book at once choose one place, and seven are refused by the database and choose again."""
-    free: list[int] = []
+    free: list[tuple[int, int]] = []
 
     def look(failpoint: Failpoint) -> None:
         if failpoint is Work.BOOK.before_commit:
-            l4 = next(each for each in browse.offers(shop.context, None, Tier.STANDARD).offers if each.sku == "l4/full")
-            free.append(l4.free_now)
+            with shop.context.cache.open(NOON) as market:
+                l4, slots = Sku("l4", "full"), Window(NOON, NOON + timedelta(hours=1)).slots
+                taken = market.pool.footprint(l4)
+                alone = market.board.free_units("l4", taken, slots)
+                with shop.context.cache.beside_reserved(market.board):
+                    free.append((alone, market.board.free_units("l4", taken, slots)))
 
     shop = open_shop(database_url, trip=look)
     shop.buy("1 x l4/full")
-    assert free == [1]
+    assert free == [(2, 1)]
     assert is_true(shop.context.cache, shop)
     shop.context.database.close()
 
