@@ -13,12 +13,13 @@ import typer
 from pydantic import ValidationError
 from sqlalchemy.exc import SQLAlchemyError
 
-from broker.app import at_home, build
+from broker.app import build
 from broker.context import Context
 from broker.operator import PersonalBroker, assert_new, issue_token_file, put_tariff_in_force, read_pool, unpriced
 from broker.services import browse, cost_centers, people, publish, tariffs
 from broker.services.drain import set_drained
 from broker.services.load_pool import load_pool
+from broker.services.organisation import at_home
 from broker.serving import serve_broker
 from broker.settings import InvalidSettings, load_settings
 from broker.store import migrations, pools
@@ -289,7 +290,7 @@ def _context(data_dir: Path | None, *, migrated: bool = True) -> Generator[Conte
     try:
         if migrated:
             migrations.assert_current(context.database)
-            context = at_home(context, settings)
+            context = at_home(context, settings.organisation, settings.organisation_zone)
         yield context
     finally:
         context.database.close()

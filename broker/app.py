@@ -22,8 +22,7 @@ from broker.context import Context
 from broker.failpoints import kill_at, never
 from broker.ids import Kind, new_id
 from broker.loops.keeper import Keeper
-from broker.services.people import found_organisation
-from broker.settings import InvalidSettings, Settings
+from broker.settings import Settings
 from broker.store.database import Database
 from broker.telemetry import Metrics
 from broker.version import VERSION
@@ -40,18 +39,9 @@ def build(settings: Settings) -> Context:
     trip = kill_at(settings.failpoint) if settings.failpoint else never
     database = Database(settings.database, trip)
     clock = FileClock(settings.clock) if settings.clock else SystemClock()
-    return Context(database=database, cache=MarketCache(database), clock=clock, zone_name=settings.organisation_zone)
-
-
-def at_home(context: Context, settings: Settings) -> Context:
-    """The context in the zone of its organisation, which is founded at the first start with the zone of the settings.
-
-    Budget months and bands depend on it, so it never changes afterwards: another setting is `InvalidSettings`.
-    """
-    row = found_organisation(context, settings.organisation)
-    if "organisation_zone" in settings.model_fields_set and row.zone != settings.organisation_zone:
-        raise InvalidSettings(f"organisation_zone: this organisation's budgets are in {row.zone} and stay there")
-    return replace(context, zone_name=row.zone)
+    return Context(
+        database=database, cache=MarketCache(database), clock=clock, zone_name=settings.organisation_zone or "UTC"
+    )
 
 
 def create_app(context: Context, *, loops: bool = True) -> FastAPI:

@@ -27,13 +27,21 @@ def usable_cost_center(session: Session, principal: Principal, name: str | None)
     raise NotFound(f"no cost center that you may use is called {name!r}")
 
 
+def tightest_month(
+    context: Context, session: Session, cost_center: CostCenterRow, window: Window, total: int
+) -> tuple[int, Window]:
+    """What a booking would leave, in micros, of the month's budget that it leaves least of, and that month. Negative
+    when it would not do."""
+    periods = local_months(window, context.zone)
+    left: list[tuple[int, Window]] = []
+    for period, share in zip(periods, split_by_period(total, window, periods), strict=True):
+        accounts = ledger.budget(session, cost_center.id, period.start)
+        left.append(((accounts.budget.balance if accounts else 0) - share, period))
+    return min(left, key=lambda each: each[0])
+
+
 def budget_left_after(
     context: Context, session: Session, cost_center: CostCenterRow, window: Window, total: int
 ) -> int:
-    """What the tightest budget period would have left, in micros; negative when it would not do."""
-    periods = local_months(window, context.zone)
-    left: list[int] = []
-    for period, share in zip(periods, split_by_period(total, window, periods), strict=True):
-        accounts = ledger.budget(session, cost_center.id, period.start)
-        left.append((accounts.budget.balance if accounts else 0) - share)
-    return min(left)
+    """What is left of the tightest month, in micros; negative when it would not do."""
+    return tightest_month(context, session, cost_center, window, total)[0]

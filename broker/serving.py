@@ -11,9 +11,10 @@ from typing import NoReturn
 import uvicorn
 from fastapi import FastAPI
 
-from broker.app import at_home, build, create_app
+from broker.app import build, create_app
 from broker.context import Context
 from broker.security import check_listening
+from broker.services.organisation import at_home
 from broker.settings import InvalidSettings, Settings
 from broker.store import lock, migrations
 from broker.wire.errors import NotReady
@@ -41,7 +42,7 @@ def serve_broker(
             if prepare:
                 migrations.upgrade(context.database)
             migrations.assert_current(context.database)
-            context = at_home(context, settings)
+            context = at_home(context, settings.organisation, settings.organisation_zone)
             if prepare:
                 prepare(context)
             listening = _listen(settings)

@@ -58,7 +58,7 @@ class Settings(BaseSettings):
     data_dir: Path = Field(default_factory=lambda: Path(platformdirs.user_data_dir("gputide")))
     database_url: Annotated[SecretStr, AfterValidator(_database_url)] | None = None
     organisation: str = "personal"
-    organisation_zone: Annotated[str, AfterValidator(_zone)] = "UTC"
+    organisation_zone: Annotated[str, AfterValidator(_zone)] | None = None
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8470
     tls_cert: Path | None = None

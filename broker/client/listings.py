@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 from broker.client.phrasing import STATES, amount, percent
 from broker.client.tables import table_lines
 from broker.wire.market import NodeView, OffersView, OfferView, PoolView
+from broker.wire.people import CostCenterView
 from broker.wire.quotes import BookingView
 from market.phrases import format_instant, format_length
 from market.states import TERMINAL
@@ -39,6 +40,18 @@ def booking_table(bookings: Sequence[BookingView], zone: ZoneInfo, now: datetime
         for each in bookings
     ]
     return table_lines(("Booking", "State", "GPU", "How long", "Start", "Costs"), rows, right={5})
+
+
+def budget_table(cost_centers: Sequence[CostCenterView]) -> list[str]:
+    """A line a cost center: its budget of a month, what is spent and set aside of it, and what is left."""
+    headers = ("Cost center", "Owner", "Month", "Budget", "Spent", "Set aside", "Left")
+    return table_lines(headers, [_budget_row(each) for each in cost_centers], right={3, 4, 5, 6})
+
+
+def _budget_row(each: CostCenterView) -> tuple[str, ...]:
+    middle = each.period_start + (each.period_end - each.period_start) / 2  # in that month whatever the zone
+    parts = (amount(part, each.currency) for part in (each.limit, each.spent, each.held, each.left))
+    return (each.name, each.owner, f"{middle:%Y-%m}", *parts)
 
 
 def pool_lines(view: PoolView) -> list[str]:

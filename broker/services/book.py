@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from sqlmodel import Session
 
-from broker.budgets import budget_left_after, usable_cost_center
+from broker.budgets import budget_left_after, tightest_month, usable_cost_center
 from broker.context import Context, Principal
 from broker.failpoints import Work
 from broker.ids import Kind, new_id
@@ -71,16 +71,15 @@ def _assert_affordable(context: Context, sale: _Sale, principal: Principal) -> N
     view = sale.view
     with context.database.read() as session:
         cost_center = usable_cost_center(session, principal, view.cost_center)
-
-        def left_after(window: Window, total: int) -> int:
-            return budget_left_after(context, session, cost_center, window, total)
-
-        if (left := left_after(sale.window, view.proposal.total)) >= 0:
+        left, month = tightest_month(context, session, cost_center, sale.window, view.proposal.total)
+        if left >= 0:
             return
         named = [proposal_of(each) for each in view.alternatives]
-        affordable = tuple(each for each in named if left_after(each.window, each.total) >= 0)
-        lacking = format_money(-left, view.currency)
-        raise OverBudget(f"the budget of cost center {view.cost_center} lacks {lacking} for this", affordable)
+        affordable = tuple(
+            each for each in named if budget_left_after(context, session, cost_center, each.window, each.total) >= 0
+        )
+        budget = f"the budget of cost center {view.cost_center} for {month.start.astimezone(context.zone):%B %Y}"
+        raise OverBudget(f"{budget} lacks {format_money(-left, view.currency)} for this", affordable)
 
 
 def _answered_meanwhile(context: Context, ticket: Ticket, now: datetime, refusal: Refused) -> Stored:

@@ -52,7 +52,9 @@ def add(context: Context, name: str, owner: str) -> CostCenterView:
 def need_owner_or_office(context: Context, principal: Principal, name: str) -> None:
     """`Forbidden` unless the person owns the cost center or has the office to keep all of them; `NotFound` for one
     that they may not even use."""
-    if not (principal.role in OFFICES and Scope.ADMIN in principal.token.scopes):
+    if principal.role in OFFICES:
+        principal.need_role(*OFFICES)
+    else:
         with context.database.read() as session:
             row = next((each for each in people.cost_centers_of(session, principal.id) if each.name == name), None)
         if row is None:

@@ -8,22 +8,9 @@ from broker.context import Context
 from broker.ids import Kind, new_id
 from broker.store import people
 from broker.store.database import Duplicate
-from broker.store.tables import OrganisationRow, PersonRow
+from broker.store.tables import PersonRow
 from broker.wire.errors import AlreadyExists
 from broker.wire.people import PersonView, Role
-
-
-def found_organisation(context: Context, name: str) -> OrganisationRow:
-    """The organisation of this broker, made at its first start."""
-
-    def unit(session: Session) -> OrganisationRow:
-        row = people.organisation(session)
-        if row is None:
-            row = OrganisationRow(id=new_id(Kind.ORGANISATION), name=name, zone=context.zone_name)
-            session.add(row)
-        return row
-
-    return context.database.write(unit)
 
 
 def add(context: Context, name: str, role: Role) -> PersonView:

@@ -107,9 +107,9 @@ def test_damaged_bytes_are_refused_or_read_as_a_week(
 
 
 def test_an_asset_that_is_not_there_names_the_nearest() -> None:
-    with pytest.raises(AssetMissing, match=r"did you mean campus\.toml"):
+    with pytest.raises(AssetMissing, match=r"did you mean campus\?"):
         asset("pools", "campsu.toml")
-    with pytest.raises(AssetMissing, match=r"campus\.toml, openb\.toml"):
+    with pytest.raises(AssetMissing, match="it has campus, openb"):
         asset("pools", "xyz")
     with pytest.raises(AssetMissing, match="none there"):
         asset("nowhere", "xyz")

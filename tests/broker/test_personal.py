@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from broker.app import at_home, build
+from broker.app import build
+from broker.assets import asset
 from broker.clock import ManualClock
 from broker.context import Context
 from broker.operator import PERSONAL_MONTHS, PersonalBroker, put_tariff_in_force
 from broker.services import browse, cost_centers, tariffs
+from broker.services.organisation import at_home
 from broker.settings import Settings
 from broker.store import migrations
 from market.catalog import Tier
@@ -27,7 +29,7 @@ def context(tmp_path: Path) -> Iterator[Context]:
     settings = Settings(data_dir=tmp_path)
     built = build(settings)
     migrations.upgrade(built.database)
-    yield replace(at_home(built, settings), clock=ManualClock(NOON))
+    yield replace(at_home(built, settings.organisation, settings.organisation_zone), clock=ManualClock(NOON))
     built.database.close()
 
 
@@ -57,6 +59,13 @@ def test_a_tariff_that_somebody_wrote_is_left_alone(context: Context, tmp_path: 
     put_tariff_in_force(context, TARIFF, "me")
     PersonalBroker(pool_of(tmp_path, "rtx-9090")).prepare(context)
     assert tariffs.listed(context, before=None, limit=1, names=True)[0].name == "round"
+    assert sold(context) == set()
+
+
+def test_the_sample_tariff_with_a_price_of_somebodys_own_is_left_alone_too(context: Context, tmp_path: Path) -> None:
+    PersonalBroker(pool_of(tmp_path, "l4")).prepare(context)
+    put_tariff_in_force(context, asset("tariffs", "campus.toml").read_text().replace("l4 = 0.80", "l4 = 3.00"), "me")
+    PersonalBroker(pool_of(tmp_path, "rtx-9090")).prepare(context)
     assert sold(context) == set()
 
 

@@ -15,6 +15,7 @@ from broker.operator import put_tariff_in_force
 from broker.services import cost_centers, people, publish, tokens
 from broker.services.book import book
 from broker.services.load_pool import load_pool
+from broker.services.organisation import at_home
 from broker.services.quote import quote
 from broker.store import migrations
 from broker.store.answers import Stored, Ticket
@@ -116,7 +117,7 @@ def open_shop(
     database, clock = Database(url, trip), ManualClock(now)
     migrations.upgrade(database)
     context = Context(database=database, cache=MarketCache(database), clock=clock, zone_name="Europe/Berlin")
-    people.found_organisation(context, "test")
+    context = at_home(context, "test", "Europe/Berlin")
     people.add(context, "ada", Role.OPERATOR)
     load_pool(context, pool or small_pool(), forecast or {})
     put_tariff_in_force(context, tariff, "ada")

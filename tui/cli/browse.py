@@ -85,6 +85,23 @@ def pool(
         output.say(f"Go on: gputide pool --limit {limit} --cursor {view.next_cursor}")
 
 
+@app.command()
+def budget(json: JsonOption = False) -> None:
+    """What is left of the budgets that you may book on, this month."""
+    from broker.client.listings import budget_table
+    from tui.cli.session import session
+
+    with session() as at:
+        page = at.client.cost_centers()
+        if json:
+            output.emit_json(page)
+            return
+        if page.items:
+            output.emit(budget_table(page.items), header=True)
+        else:
+            output.say("You may book on no cost center; ask an operator for one.")
+
+
 def _warn_if_simulated(simulated: bool) -> None:
     if simulated:
         from broker.client.phrasing import SIMULATED

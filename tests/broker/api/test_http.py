@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from io import StringIO
 
 import pytest
@@ -163,6 +164,8 @@ def test_no_answer_lists_more_faults_than_a_person_reads(unchanged: Api) -> None
 
 def test_health_needs_no_token_and_tells_when_the_database_is_gone(api: Api) -> None:
     assert api.get("/healthz", token=None).json()["status"] == "ok"
+    api.shop.clock.move(timedelta(hours=2, seconds=1))
+    assert "two hours" in problem(api.get("/healthz", token=None), 503, "not_ready")["detail"]
     with api.shop.context.database.engine.begin() as connection:
         connection.execute(text("ALTER TABLE price_book RENAME TO gone"))
     problem(api.get("/healthz", token=None), 503, "not_ready")

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from broker.ids import digest
-from broker.services import people
+from broker.services import people, tokens
+from broker.wire.errors import NotAuthenticated
+from broker.wire.people import Scope, TokenIn
 from tests.support.api import Api, contents, problem
 
 
@@ -42,6 +46,14 @@ def test_with_a_token_end_those_that_it_asked_for(api: Api) -> None:
     for each in (parent, child, grandchild):
         problem(api.get("/v1/me", token=each["secret"]), 401, "not_authenticated")
     assert api.get("/v1/me", token=beside["secret"]).status_code == 200
+
+
+def test_a_token_that_is_revoked_while_it_asks_for_another_gets_none(api: Api) -> None:
+    made = _token(api)
+    principal = tokens.authenticate(api.shop.context, made["secret"])
+    assert api.send("DELETE", f"/v1/tokens/{made['id']}").status_code == 204
+    with pytest.raises(NotAuthenticated):
+        tokens.issue_own(api.shop.context, principal, TokenIn(label="kept", scopes=[Scope.READ]))
 
 
 def test_a_person_who_is_no_longer_active_is_nobody(api: Api) -> None:

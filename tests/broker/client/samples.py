@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from broker.wire.lists import BookingPage
+from broker.wire.lists import BookingPage, CostCenterPage
 from broker.wire.market import CurveView, DeviceView, EventView, NodeView, OffersView, OfferView, PoolView, ProblemView
-from broker.wire.people import Me, Role, Scope
+from broker.wire.people import CostCenterView, Me, Role, Scope
 from broker.wire.quotes import BackOutView, BookingView, ExplanationView, PlaceView, ProposalView, QuoteView
 from market.catalog import Isolation, Tier
 from market.proposals import ProposalKind
@@ -34,6 +34,23 @@ def me() -> Me:
         broker_version="0.1.0",
         simulated=True,
     )
+
+
+def cost_centers() -> CostCenterPage:
+    start, end = datetime(2026, 11, 30, 23, tzinfo=UTC), datetime(2026, 12, 31, 23, tzinfo=UTC)
+    lab = CostCenterView(
+        name="lab",
+        owner="anna",
+        currency="EUR",
+        period_start=start,
+        period_end=end,
+        limit=1_000 * MICROS,
+        spent=12_500_000,
+        held=52_280_000,
+        left=935_220_000,
+    )
+    empty = lab.model_copy(update={"name": "physics", "owner": "bo", "limit": 0, "spent": 0, "held": 0, "left": 0})
+    return CostCenterPage(items=[lab, empty], next_cursor=None)
 
 
 def proposal(

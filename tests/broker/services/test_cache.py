@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import timedelta
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from sqlalchemy import text
 
 from broker.cache import BOARD_SLOTS, MarketCache
 from broker.failpoints import Failpoint, Work
+from broker.operator import put_tariff_in_force
 from broker.services import browse
 from broker.services.cancel import cancel, give_back
 from broker.services.drain import set_drained
@@ -23,11 +28,14 @@ from broker.services.load_pool import load_pool
 from broker.services.publish import publish
 from broker.store import bookings, pools, prices
 from market.board import Allocation, Board
-from market.catalog import Sku
-from market.errors import NoCapacity, OverBudget, Refused, UnknownSku
+from market.catalog import DeviceKind, Sku
+from market.errors import InvalidPool, NoCapacity, OverBudget, PriceMissing, Refused, UnknownSku
 from market.instants import Window, slot_of
-from tests.support import audit
-from tests.support.brokers import NOON, Shop, join_shop, open_shop, small_pool, ticket
+from market.money import MICROS
+from tests.support import audit, postgres
+from tests.support.brokers import NOON, TARIFF, Shop, join_shop, open_shop, small_pool, ticket
+from tests.support.crew import in_threads
+from tests.support.postgres import PostgresServer
 
 NEEDS = ("1 x l4/full", "2 x l4/half", "3 x l4/0.3", "1 x a100-40g/3g.20gb", "2 x a100-40g/1g.5gb", "1 x a100-40g/full")
 POOL = small_pool(partitioned=1, whole=1, l4=2)
@@ -278,6 +286,90 @@ def test_a_device_that_was_withdrawn_is_shown_until_nothing_is_promised_of_it(sh
     assert [each.model for each in browse.pool(shop.context, after=None, limit=10).nodes[0].devices] == ["l4"]
     load_pool(shop.context, small_pool(), {})
     assert browse.pool(shop.context, after=None, limit=10).device_count == len(small_pool().devices)
+
+
+def test_a_refresh_that_fails_half_way_has_changed_nothing(
+    shop: Shop, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the board of the old pool passed for one of the new revision, and no later look would find it stale."""
+    other, cache = join_shop(database_url, shop.secret), shop.context.cache
+    load_pool(other.context, small_pool(l4=1), {})
+
+    def lost(*_: object) -> object:
+        raise OSError("the connection is lost")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(bookings, "live_allocations", lost)
+        with pytest.raises(OSError, match="lost"):
+            cache.refresh(NOON)
+    assert cache.is_behind(shop.context.database.read_value(pools.revision), 0)
+    cache.refresh(NOON)
+    assert is_true(cache, shop)
+    other.context.database.close()
+
+
+def test_a_model_does_not_change_under_its_bookings(shop: Shop) -> None:
+    booked = shop.buy("1 x a100-40g/7g.40gb").body
+    pool = small_pool()
+    other = tuple(replace(each, memory_gb=each.memory_gb * 2) for each in pool.models)
+    with pytest.raises(InvalidPool, match="a100-40g"):
+        load_pool(shop.context, replace(pool, models=other), {})
+    give_back(shop.context, shop.operator, booked["id"], ticket(shop.operator, "x"))
+    load_pool(shop.context, replace(pool, models=other), {})
+
+
+def test_pools_that_are_loaded_at_once_have_revisions_of_their_own(shop: Shop) -> None:
+    before = shop.context.database.read_value(pools.revision)
+    loaded = in_threads([partial(load_pool, shop.context, small_pool(l4=1 + number), {}) for number in range(4)])
+    assert sorted(loaded) == [before + 1 + number for number in range(4)]
+
+
+def test_a_booking_that_is_being_made_is_waited_for_before_a_device_is_cut_anew(
+    postgres_server: PostgresServer,
+) -> None:
+    """Its rows are not to be seen yet when the pool is loaded; its devices are taken."""
+    url, pool = postgres.fresh_database(postgres_server), small_pool(partitioned=0, whole=1, l4=0)
+    anew = replace(pool.devices[0], kind=DeviceKind.MIG, shapes=("1g.5gb",))
+    loading: list[Future[int]] = []
+
+    def load(failpoint: Failpoint) -> None:
+        if failpoint is Work.BOOK.before_commit:
+            loading.append(executor.submit(load_pool, other.context, replace(pool, devices=(anew,)), {}))
+            waiting = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+            with other.context.database.engine.connect() as connection:
+                while not (connection.execute(waiting).scalar_one() or loading[0].done()):
+                    connection.rollback()
+
+    shop = open_shop(url, pool, trip=load)
+    other = join_shop(url, shop.secret)
+    with ThreadPoolExecutor(1) as executor:
+        shop.buy("1 x a100-40g/full")
+        with pytest.raises(InvalidPool, match="has bookings"):
+            loading[0].result()
+    assert audit.faults(shop.context.database.engine) == []
+    for each in (shop, other):
+        each.context.database.close()
+
+
+def test_a_tariff_that_came_meanwhile_is_the_one_that_is_published(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache, came = shop.context.cache, []
+    locked_board = cache.locked_board
+
+    def after_another_tariff(now: datetime) -> AbstractContextManager[Board]:
+        if not came:
+            came.append(put_tariff_in_force(shop.context, TARIFF.replace("0.80", "8.00"), "ada"))
+        return locked_board(now)
+
+    monkeypatch.setattr(cache, "locked_board", after_another_tariff)
+    assert publish(shop.context).tariff.base["l4"] == 8 * MICROS
+
+
+def test_what_costs_less_than_a_millionth_is_not_sold(database_url: str) -> None:
+    shop = open_shop(database_url, tariff=TARIFF.replace("0.80", "0.000001"))
+    with pytest.raises(PriceMissing, match="millionth"):
+        shop.quote("1 x l4/full", 1 / 12)
+    assert shop.quote("1 x l4/full", 24).proposal.total > 0
+    shop.context.database.close()
 
 
 def test_a_drained_device_keeps_its_booking_and_gets_no_other(shop: Shop) -> None:

@@ -20,7 +20,7 @@ from broker.services.expire import expire_due
 from broker.services.publish import publish
 from broker.store import bookings, ledger
 from broker.store.tables import BookingRow
-from broker.wire.errors import BackOutNotFree, NotFound
+from broker.wire.errors import BackOutNotFree, NotFound, NotReady
 from broker.wire.people import Role
 from market.backing_out import BackOut
 from market.errors import IllegalMove
@@ -209,6 +209,7 @@ def test_a_booking_expires_although_its_device_was_cut_anew_after_its_window(sho
 
 def test_one_booking_that_cannot_expire_does_not_keep_the_others(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     made = [shop.buy("1 x l4/half").body["id"] for _ in range(3)]
+    monkeypatch.setattr(expire, "AT_ONCE", 1)
     shop.clock.move(timedelta(hours=1))
     broken, true_apply = sorted(made)[0], expire.apply
 
@@ -224,6 +225,19 @@ def test_one_booking_that_cannot_expire_does_not_keep_the_others(shop: Shop, mon
     assert sorted(state_of(shop, each)[0] for each in made) == ["confirmed", "expired", "expired"]
     monkeypatch.undo()
     assert expire_due(shop.context) == 1
+
+
+def test_a_moment_without_prices_makes_leaving_no_cheaper(shop: Shop) -> None:
+    """The next hour's book is there, and the one who cancels has looked at the clock just before."""
+    booked = shop.buy("1 x l4/half", 2, start=(NOON + timedelta(minutes=40)).isoformat()).body
+    shop.clock.move(timedelta(minutes=15))
+    publish(shop.context)
+    shop.clock.move(-timedelta(seconds=1))
+    with pytest.raises(NotReady):
+        give_back(shop.context, shop.operator, booked["id"], ticket(shop.operator, "x"))
+    shop.clock.move(timedelta(seconds=1))
+    given = give_back(shop.context, shop.operator, booked["id"], ticket(shop.operator, "x")).body
+    assert given["fee"] > 0
 
 
 def test_what_is_no_longer_sold_can_be_left_without_a_fee(shop: Shop) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +13,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import Session
 
-from broker.store import ledger, migrations
+from broker.store import integrity, ledger, migrations
 from broker.store.database import Database, OverlapRefused
 from broker.wire.errors import NotReady
 from market.errors import OverBudget
@@ -419,6 +421,7 @@ def test_truncating_is_no_way_around(shops: dict[str, Shop], table: str) -> None
         made.run(f"TRUNCATE {table}")
     with refused("_no_truncate"):
         made.run(f"TRUNCATE {table} CASCADE")
+    assert f"{table}_no_truncate" not in integrity.missing(made.connection)
     made.connection.close()
 
 
@@ -593,3 +596,73 @@ def test_the_audit_of_these_tests_sees_an_overlap(shop: Shop) -> None:
     for part in (f"device {MIG}: cells", f"device {L4}: 1001 thousandths", "the holds say", "places instead of"):
         assert part in found
     assert "do not fit" in found
+
+
+# --- rules that were weakened ---------------------------------------------------------------------------------------
+
+EXCLUSION = "ALTER TABLE allocation ADD CONSTRAINT allocation_no_overlap EXCLUDE USING gist ("
+CELLS = "int8range(device_id, device_id, '[]') WITH &&, int4range(first_cell, end_cell) WITH &&, "
+FINAL = "CREATE TRIGGER booking_final {} ON {} FOR EACH ROW {} EXECUTE FUNCTION booking_final()"
+
+
+@pytest.mark.parametrize(
+    ("rule", "weakened"),
+    [
+        ("booking_final", ["ALTER TABLE booking DISABLE TRIGGER booking_final"]),
+        ("booking_final", ["ALTER TABLE booking ENABLE REPLICA TRIGGER booking_final"]),
+        ("booking_final", ["DROP TRIGGER booking_final ON booking", FINAL.format("BEFORE UPDATE", "hold", "")]),
+        ("booking_final", ["DROP TRIGGER booking_final ON booking", FINAL.format("BEFORE INSERT", "booking", "")]),
+        (
+            "booking_final",
+            ["DROP TRIGGER booking_final ON booking", FINAL.format("BEFORE UPDATE", "booking", "WHEN (false)")],
+        ),
+        (
+            "booking_final",
+            ["DROP TRIGGER booking_final ON booking", FINAL.format("BEFORE UPDATE OF state", "booking", "")],
+        ),
+        (
+            "booking_final",
+            ["CREATE OR REPLACE FUNCTION booking_final() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'"],
+        ),
+        (
+            "allocation_no_overlap",
+            [
+                "ALTER TABLE allocation DROP CONSTRAINT allocation_no_overlap",
+                f"{EXCLUSION}{CELLS}int8range(first_slot, end_slot) WITH &&) WHERE (false)",
+            ],
+        ),
+        ("account_balance", ["ALTER TABLE account DROP CONSTRAINT account_balance"]),
+    ],
+)
+def test_a_rule_that_was_weakened_is_missing_and_made_anew(
+    shops: dict[str, Shop], rule: str, weakened: list[str]
+) -> None:
+    made = Raw.on(shops["postgres"])
+    assert integrity.missing(made.connection) == set()
+    for statement in weakened:
+        made.run(statement)
+    assert integrity.missing(made.connection) == {rule}
+    if rule != "account_balance":
+        integrity.ensure(made.connection)
+        assert integrity.missing(made.connection) == set()
+    made.connection.close()
+
+
+def test_a_trigger_of_sqlite_that_says_something_else_is_missing(sqlite_raw: Raw) -> None:
+    sqlite_raw.run("DROP TRIGGER booking_final")
+    sqlite_raw.run("CREATE TRIGGER booking_final BEFORE UPDATE ON booking BEGIN SELECT 1; END")
+    assert integrity.missing(sqlite_raw.connection) == {"booking_final"}
+
+
+@pytest.mark.parametrize(("table", "key"), [("transfer", "id"), ("price_book", "number"), ("tariff", "id")])
+def test_a_plain_shell_replaces_nothing_either(shops: dict[str, Shop], table: str, key: str) -> None:
+    """Without the broker's settings a REPLACE fires no trigger of the deletion that it is."""
+    path = shops["sqlite"].context.database.engine.url.database
+    with closing(sqlite3.connect(str(path))) as plain:
+        columns = [row[1] for row in plain.execute(f"PRAGMA table_info({table})")]
+        names = ", ".join(columns)
+        with pytest.raises(sqlite3.IntegrityError, match=r"append_only|frozen"):
+            plain.execute(
+                f"INSERT OR REPLACE INTO {table} ({names}) SELECT {names} FROM {table} ORDER BY {key} LIMIT 1"
+            )
+        plain.rollback()

@@ -8,6 +8,7 @@ import pytest
 
 from broker.client.chart import curve_lines
 from broker.client.listings import offer_lines
+from broker.wire.lists import CostCenterPage
 from broker.wire.market import CurveView, OffersView, PoolView
 from tests.broker.client import samples
 from tests.tui.cli.conftest import Cli, FakeBroker
@@ -79,3 +80,13 @@ def test_what_others_wrote_cannot_move_the_cursor(logged_in: FakeBroker, cli: Cl
     assert r"evil\x1b[2Jnode\x0a" in ran.out
     json_shown = json.loads(cli("pool", "--json").out)
     assert json_shown["nodes"][0]["name"] == "evil\x1b[2Jnode\n"
+
+
+def test_what_is_left_of_the_budgets(logged_in: FakeBroker, cli: Cli) -> None:
+    logged_in.answer("GET /v1/cost-centers", samples.cost_centers())
+    assert "935.22 EUR" in cli("budget").out
+    assert json.loads(cli("budget", "--json").out)["items"][0]["name"] == "lab"
+    logged_in.answer("GET /v1/cost-centers", CostCenterPage(items=[], next_cursor=None))
+    nothing = cli("budget")
+    assert (nothing.out, nothing.code) == ("", ExitCode.OK)
+    assert "ask an operator" in nothing.err

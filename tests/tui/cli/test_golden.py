@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from broker.client.chart import curve_lines
-from broker.client.listings import booking_table, offer_lines, pool_lines
+from broker.client.listings import booking_table, budget_table, offer_lines, pool_lines
 from broker.client.views import alternative_lines, back_out_lines, booking_lines, quote_lines
 from market.catalog import Tier
 from market.states import BookingState
@@ -22,7 +22,7 @@ from tests.tui.cli.conftest import Cli
 
 GOLDEN = Path(__file__).parent / "golden"
 BERLIN, UTC_ZONE, NEW_YORK = ZoneInfo("Europe/Berlin"), ZoneInfo("UTC"), ZoneInfo("America/New_York")
-VERBS = ("offers", "curve", "pool", "quote", "book", "bookings", "cancel", "login", "config", "up")
+VERBS = ("offers", "curve", "pool", "budget", "quote", "book", "bookings", "cancel", "login", "config", "up")
 INNER_WORDS = re.compile(r"\b(leases?|holds?|held|cells?|generations?)\b", re.IGNORECASE)
 FALL_BACK = datetime(2026, 10, 24, 22, tzinfo=UTC)
 
@@ -48,6 +48,7 @@ CASES: dict[str, Callable[[], list[str]]] = {
     "back_out_free": lambda: back_out_lines(samples.back_out(free=True), samples.booking(), BERLIN, NOW, 80),
     "back_out_with_fee": lambda: back_out_lines(samples.back_out(), samples.booking(), BERLIN, NOW, 80),
     "pool": lambda: pool_lines(samples.pool()),
+    "budget": lambda: budget_table(samples.cost_centers().items),
 }
 
 
@@ -90,9 +91,7 @@ def test_a_curve_without_rates_says_so() -> None:
     assert curve_lines(samples.curve(0), BERLIN, 80)[1:] == ["No rates in this stretch of time."]
 
 
-@pytest.mark.parametrize(
-    "verb", ["", *["offers", "curve", "pool", "quote", "book", "bookings", "cancel", "login", "config", "up"]]
-)
+@pytest.mark.parametrize("verb", ["", *VERBS])
 def test_help_fits_the_terminal_and_has_no_inner_words(verb: str, cli: Cli) -> None:
     ran = cli(*verb.split(), "--help")
     assert ran.code == 0
