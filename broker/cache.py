@@ -17,10 +17,10 @@ from itertools import chain
 
 from sqlmodel import Session
 
+from broker.inputs.tariffs import parse_tariff
 from broker.store import bookings, pools, prices
 from broker.store.database import Database
 from broker.store.tables import PriceBookRow
-from broker.tariffs import parse_tariff
 from broker.wire.errors import NotReady
 from market.board import Allocation, Board
 from market.catalog import PPM

@@ -8,18 +8,18 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from broker.assets import asset
 from broker.context import Context, Principal
-from broker.demand import hour_of_week
-from broker.inventory import nvml_pool
-from broker.pools import load_pool as load_pool_file
+from broker.inputs.assets import asset
+from broker.inputs.demand import hour_of_week
+from broker.inputs.inventory import nvml_pool
+from broker.inputs.pools import load_pool as load_pool_file
+from broker.inputs.tariffs import parse_tariff
 from broker.security import write_private
 from broker.services import cost_centers, people, publish, tariffs, tokens
 from broker.services.load_pool import load_pool
 from broker.store import people as people_store
 from broker.store import pools, prices
 from broker.store.tables import TokenRow
-from broker.tariffs import parse_tariff
 from broker.wire.errors import AlreadyExists
 from broker.wire.market import TariffView
 from broker.wire.people import Role, Scope, TokenIn

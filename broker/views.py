@@ -6,11 +6,11 @@ from datetime import datetime
 
 from sqlmodel import Session
 
+from broker.inputs.tariffs import parse_tariff
 from broker.store import bookings
 from broker.store.ledger import BudgetAccounts
 from broker.store.prices import tariff as tariff_row
 from broker.store.tables import BookingRow, CostCenterRow, PriceBookRow, TariffRow, TokenRow
-from broker.tariffs import parse_tariff
 from broker.wire.market import PriceBookView, TariffView
 from broker.wire.people import CostCenterView, Scope, TokenView
 from broker.wire.quotes import BookingView, ExplanationView, PlaceView, ProposalView

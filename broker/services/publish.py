@@ -11,10 +11,10 @@ from sqlmodel import Session
 from broker.cache import PRICED_SLOTS, read_book
 from broker.context import Context
 from broker.failpoints import Work
+from broker.inputs.tariffs import parse_tariff
 from broker.store import events, pools, prices
 from broker.store.database import ATTEMPTS, Duplicate
 from broker.store.tables import PriceBookRow
-from broker.tariffs import parse_tariff
 from broker.wire.errors import Contention, NotReady
 from market.board import Board
 from market.forecast import forecast_slots, still_to_come

@@ -7,9 +7,9 @@ from datetime import datetime
 from sqlmodel import Session
 
 from broker.context import Context, Principal
+from broker.inputs.tariffs import parse_tariff
 from broker.store import events, prices
 from broker.store.tables import PersonRow, TariffRow
-from broker.tariffs import parse_tariff
 from broker.views import tariff_view
 from broker.wire.market import TariffView
 from broker.wire.people import Role

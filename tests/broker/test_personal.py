@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from broker.app import build
-from broker.assets import asset
 from broker.clock import ManualClock
 from broker.context import Context
+from broker.inputs.assets import asset
 from broker.operator import PERSONAL_MONTHS, PersonalBroker, put_tariff_in_force
 from broker.services import browse, cost_centers, tariffs
 from broker.services.organisation import at_home

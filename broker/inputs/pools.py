@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
-from broker.toml_tables import MAX_COUNT, TomlTable, nearest, read_toml, repeated
+from broker.inputs.toml_tables import MAX_COUNT, TomlTable, nearest, read_toml, repeated
 from market.catalog import NAMED_FRACTIONS, PPM, Device, DeviceKind, DeviceModel, Node, Pool, footprint
 from market.errors import InvalidShape
 from market.mig import MIG_BOARDS

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pynvml
 import pytest
 
-from broker.inventory import Nvml, nvml_pool
+from broker.inputs.inventory import Nvml, nvml_pool
 from market.catalog import DeviceKind, Pool
 
 MIB = 2**20

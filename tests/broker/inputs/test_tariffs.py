@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.assets import asset
-from broker.tariffs import parse_tariff
+from broker.inputs.assets import asset
+from broker.inputs.tariffs import parse_tariff
 from market.catalog import PPM, Tier
 from market.errors import InvalidTariff, NonConvexScarcity
 from market.tariff import Tariff

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.assets import asset
-from broker.pools import DemandSource, load_pool
+from broker.inputs.assets import asset
+from broker.inputs.pools import DemandSource, load_pool
 from market.catalog import DeviceKind, Isolation, Pool
 from market.errors import InvalidPool
 
-OPENB_NODES = Path(__file__).parents[1] / "data" / "openb_node_list_gpu_node.csv.gz"
+OPENB_NODES = Path(__file__).parents[2] / "data" / "openb_node_list_gpu_node.csv.gz"
 SMALL = """\
 name = "small"
 simulated = true

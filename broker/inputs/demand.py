@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from broker.assets import asset
-from broker.pools import DemandSource, PoolFile
+from broker.inputs.assets import asset
+from broker.inputs.pools import DemandSource, PoolFile
 from market.catalog import PPM
 from market.errors import InvalidPool
 from market.forecast import HOURS_A_WEEK, Integers, hour_of_week_load, hour_of_week_rates, scale_to_peak

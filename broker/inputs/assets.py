@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from market.errors import InvalidRequest
 
-_FOLDERS = (Path(__file__).parent / "assets", Path(__file__).parents[1] / "assets")
+_FOLDERS = (Path(__file__).parents[1] / "assets", Path(__file__).parents[2] / "assets")  # in a wheel, in a checkout
 
 
 class AssetMissing(InvalidRequest):

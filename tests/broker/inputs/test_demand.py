@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.assets import AssetMissing, asset
-from broker.demand import hour_of_week, philly_profile, servegen_profile
-from broker.pools import load_pool
+from broker.inputs.assets import AssetMissing, asset
+from broker.inputs.demand import hour_of_week, philly_profile, servegen_profile
+from broker.inputs.pools import load_pool
 from market.catalog import PPM
 from market.errors import InvalidPool
 from market.forecast import HOURS_A_WEEK
