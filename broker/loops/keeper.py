@@ -15,7 +15,7 @@ import structlog
 from broker.context import Context
 from broker.services.expire import expire_due
 from broker.services.publish import publish
-from broker.store import answers, events, ledger, pools, prices
+from broker.store import answers, bookings, events, ledger, pools, prices
 from broker.telemetry import Metrics
 from broker.wire.errors import NotReady
 from market.errors import GputideError
@@ -119,12 +119,13 @@ class Keeper:
             self._told()
 
     def _tidy(self) -> None:
-        """Once an hour old answers go, the board is read anew, whatever news it may have missed, and the balances of
-        the ledger are added up again."""
+        """Once an hour: old answers and old quotes go, the board is read anew, whatever news it may have missed, and
+        the balances of the ledger are added up again."""
         now = self._context.now()
         hour = now.replace(minute=0, second=0, microsecond=0)
         if hour != self._tidied:
             self._context.database.write(lambda session: answers.forget_old(session, now))
+            self._context.database.write(lambda session: bookings.forget_quotes(session, now))
             self._context.cache.refresh(now)
             self._tidied = hour
             with self._context.database.read() as session:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import CursorResult, insert, update
+from sqlalchemy import CursorResult, delete, insert, update
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, and_, col, or_, select
 
@@ -15,9 +15,18 @@ from broker.store.tables import TABLES, AllocationRow, BookingRow, CostCenterRow
 from market.board import Allocation
 from market.states import BookingState
 
+QUOTES_KEPT = timedelta(days=7)
+
 
 def quote(session: Session, quote_id: str) -> QuoteRow | None:
     return session.get(QuoteRow, quote_id)
+
+
+def forget_quotes(session: Session, now: datetime) -> None:
+    """Deletes quotes that ran out a while ago and that nobody booked."""
+    booked = select(BookingRow.quote_id)
+    old = delete(QuoteRow).where(col(QuoteRow.expires_at) < now - QUOTES_KEPT, col(QuoteRow.id).not_in(booked))
+    session.connection().execute(old)
 
 
 def booking_of_quote(session: Session, quote_id: str) -> BookingRow | None:

@@ -128,3 +128,19 @@ def test_a_fault_of_one_task_does_not_keep_the_others(kept: Kept, monkeypatch: p
     kept.turn()
     assert kept.faults("expire") == 1
     assert kept.book == before + 1
+
+
+def test_a_quote_that_nobody_booked_goes_a_week_after_it_ran_out(kept: Kept) -> None:
+    booked, left = kept.shop.quote(), kept.shop.quote()
+    kept.shop.book(booked)
+
+    def quotes() -> set[str]:
+        with kept.shop.context.database.engine.connect() as connection:
+            return set(connection.execute(text("SELECT id FROM quote")).scalars())
+
+    kept.shop.clock.set(left.expires_at + timedelta(days=7))
+    kept.turn()
+    assert quotes() == {booked.id, left.id}
+    kept.shop.clock.move(timedelta(hours=1))
+    kept.turn()
+    assert quotes() == {booked.id}
