@@ -16,17 +16,19 @@ from market.phrases import format_instant, format_length
 from market.states import TERMINAL
 
 
-def offer_lines(view: OffersView, zone: ZoneInfo) -> list[str]:
+def offer_lines(view: OffersView, zone: ZoneInfo, width: int | None = None) -> list[str]:
     """A line an offer: what, how much is free, the rate now and the lowest within the horizon."""
     headers = ("SKU", "GB", "Isolation", "Free now", f"{view.currency}/h now", "Lowest", "When")
     rows = [_offer_row(offer, view, zone) for offer in view.offers]
-    lines = table_lines(headers, rows, right={1, 3, 4, 5})
+    lines = table_lines(headers, rows, right={1, 3, 4, 5}, spare=(2, 1, 6), width=width)
     if any(offer.inferred for offer in view.offers):
         lines.append("* where its parts may lie is inferred from its profile, not read from a device")
     return lines
 
 
-def booking_table(bookings: Sequence[BookingView], zone: ZoneInfo, now: datetime) -> list[str]:
+def booking_table(
+    bookings: Sequence[BookingView], zone: ZoneInfo, now: datetime, width: int | None = None
+) -> list[str]:
     """A line a booking, in the order given: what it will cost, and once it is over what it did."""
     rows = [
         (
@@ -39,13 +41,15 @@ def booking_table(bookings: Sequence[BookingView], zone: ZoneInfo, now: datetime
         )
         for each in bookings
     ]
-    return table_lines(("Booking", "State", "GPU", "How long", "Start", "Costs"), rows, right={5})
+    headers = ("Booking", "State", "GPU", "How long", "Start", "Costs")
+    return table_lines(headers, rows, right={5}, spare=(3, 4), width=width)
 
 
-def budget_table(cost_centers: Sequence[CostCenterView]) -> list[str]:
+def budget_table(cost_centers: Sequence[CostCenterView], width: int | None = None) -> list[str]:
     """A line a cost center: its budget of a month, what is spent and set aside of it, and what is left."""
     headers = ("Cost center", "Owner", "Month", "Budget", "Spent", "Set aside", "Left")
-    return table_lines(headers, [_budget_row(each) for each in cost_centers], right={3, 4, 5, 6})
+    rows = [_budget_row(each) for each in cost_centers]
+    return table_lines(headers, rows, right={3, 4, 5, 6}, spare=(1, 2, 5, 4), width=width)
 
 
 def _budget_row(each: CostCenterView) -> tuple[str, ...]:
@@ -54,10 +58,11 @@ def _budget_row(each: CostCenterView) -> tuple[str, ...]:
     return (each.name, each.owner, f"{middle:%Y-%m}", *parts)
 
 
-def pool_lines(view: PoolView) -> list[str]:
+def pool_lines(view: PoolView, width: int | None = None) -> list[str]:
     """A line a node: its devices by model, how much of them is promised now, and what is out of order."""
     rows = [(node.name, node.site, _models(node), _promised(node), _out_of_order(node)) for node in view.nodes]
-    return table_lines(("Node", "Site", "Devices", "Promised now", "Out of order"), rows, right={3, 4})
+    headers = ("Node", "Site", "Devices", "Promised now", "Out of order")
+    return table_lines(headers, rows, right={3, 4}, spare=(1, 4), width=width)
 
 
 def _offer_row(offer: OfferView, view: OffersView, zone: ZoneInfo) -> tuple[str, ...]:

@@ -9,18 +9,32 @@ Fact = tuple[str, str]
 """A label and what it says."""
 
 
-def table_lines(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
-    """A header line and a line a row, two spaces between columns; the columns in `right` are flush right."""
+def table_lines(
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    right: Collection[int] = (),
+    *,
+    spare: Sequence[int] = (),
+    width: int | None = None,
+) -> list[str]:
+    """A header line and a line a row, two spaces between columns; the columns in `right` are flush right.
+
+    Where that is wider than `width`, columns of `spare` are left out, the first ones first, and a last line says so.
+    """
     widths = [max(map(len, column)) for column in zip(headers, *rows, strict=True)]
+    shown, left_out = list(range(len(headers))), list[int]()
+    for place in spare:
+        if width is None or sum(widths[each] for each in shown) + 2 * (len(shown) - 1) <= width:
+            break
+        shown.remove(place)
+        left_out.append(place)
 
     def line(cells: Sequence[str]) -> str:
-        padded = [
-            cell.rjust(width) if place in right else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
-        ]
+        padded = [cells[at].rjust(widths[at]) if at in right else cells[at].ljust(widths[at]) for at in shown]
         return "  ".join(padded).rstrip()
 
-    return [line(headers), *map(line, rows)]
+    said = f"Left out for want of room: {', '.join(headers[place] for place in sorted(left_out))}"
+    return [line(headers), *map(line, rows), *([said] if left_out else [])]
 
 
 def fact_lines(facts: Sequence[Fact], width: int) -> list[str]:

@@ -118,7 +118,7 @@ def bookings(
             output.emit_json(page)
             return
         if page.items:
-            output.emit(booking_table(page.items, here.zone, now()), header=True)
+            output.emit(booking_table(page.items, here.zone, now(), output.table_width()), header=True)
             output.say(f"Times in {here.zone.key}.")
     shown = f"{len(page.items)} shown"
     if page.next_cursor:

@@ -33,7 +33,7 @@ def offers(
             output.emit_json(view)
             return
         _warn_if_simulated(view.simulated)
-        output.emit(offer_lines(view, at.zone), header=True)
+        output.emit(offer_lines(view, at.zone, output.table_width()), header=True)
         output.say(
             f"Tier {view.tier}, an hour of each, times in {at.zone.key}, price book {view.price_book}. "
             f"Advice, no promise: gputide quote keeps a price for you."
@@ -78,7 +78,7 @@ def pool(
         output.emit_json(view)
         return
     _warn_if_simulated(view.simulated)
-    output.emit(pool_lines(view), header=True)
+    output.emit(pool_lines(view, output.table_width()), header=True)
     shown = f"{len(view.nodes):,} of {view.node_count:,} nodes shown"
     output.say(f"Pool {view.name}: {shown}, {view.device_count:,} devices.")
     if view.next_cursor:
@@ -97,7 +97,7 @@ def budget(json: JsonOption = False) -> None:
             output.emit_json(page)
             return
         if page.items:
-            output.emit(budget_table(page.items), header=True)
+            output.emit(budget_table(page.items, output.table_width()), header=True)
         else:
             output.say("You may book on no cost center; ask an operator for one.")
 

@@ -67,6 +67,11 @@ def width() -> int:
     return shutil.get_terminal_size((80, 24)).columns
 
 
+def table_width() -> int | None:
+    """What a table has to fit in: the terminal's columns, or nothing where a program reads it."""
+    return width() if sys.stdout.isatty() else None
+
+
 def printable(text: str) -> str:
     """Text whose control characters are shown instead of obeyed."""
     return "".join(each if each.isprintable() else f"\\x{ord(each):02x}" for each in text)

@@ -70,6 +70,27 @@ def test_the_brokers_inner_words_are_never_shown(name: str) -> None:
     assert not INNER_WORDS.search(" ".join(CASES[name]()))
 
 
+TABLES: dict[str, Callable[[int], list[str]]] = {
+    "bookings": lambda width: booking_table(samples.bookings().items, BERLIN, NOW, width),
+    "offers": lambda width: offer_lines(samples.offers(), BERLIN, width),
+    "pool": lambda width: pool_lines(samples.pool(), width),
+    "budget": lambda width: budget_table(samples.cost_centers().items, width),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_leaves_columns_out_to_fit_and_says_which(name: str) -> None:
+    whole = CASES[name]()
+    width = len(whole[0]) - 1
+    header, *rest = TABLES[name](width)
+    assert len(header) <= width
+    said = next(line for line in rest if line.startswith("Left out for want of room: "))
+    for column in said.partition(": ")[2].split(", "):
+        assert column in whole[0]
+        assert column not in header
+    assert TABLES[name](max(map(len, whole))) == whole
+
+
 @pytest.mark.parametrize("width", [24, 40, 79, 80, 81, 120, 200])
 @pytest.mark.parametrize("slots", [1, 2, 95, 96, 97, 336, 1344])
 def test_a_chart_fits_its_width(slots: int, width: int) -> None:
