@@ -96,13 +96,14 @@ def book(
 
 @app.command()
 def bookings(
+    booking_id: Annotated[str | None, typer.Argument(help="One of them in full, by the start of its id.")] = None,
     state: Annotated[BookingState | None, typer.Option(metavar="STATE", help=STATES_HELP, parser=_state)] = None,
     every: Annotated[bool, typer.Option("--all", help="Every one, however many there are.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=200, help="How many to show.")] = 20,
     cursor: Annotated[str | None, typer.Option(help="Go on where the last page ended.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Your bookings, the newest first."""
+    """Your bookings, the newest first; or one of them in full."""
     from broker.client.listings import booking_table
     from broker.wire.lists import BookingPage
     from tui.cli.session import now, session
@@ -110,6 +111,9 @@ def bookings(
     if every and cursor:
         raise typer.BadParameter("--all shows every page, so there is none to go on from", param_hint="--cursor")
     with session() as here:
+        if booking_id is not None:
+            _show_booking(here, here.booking(booking_id), json=json)
+            return
         if every:
             page = BookingPage(items=list(here.client.every_booking(state=state)), next_cursor=None)
         else:

@@ -233,6 +233,15 @@ def test_no_bookings_is_no_empty_table(shop: FakeBroker, cli: Cli) -> None:
     assert "gputide offers" in ran.err
 
 
+def test_one_booking_is_shown_in_full(shop: FakeBroker, cli: Cli) -> None:
+    for said in (BOOKING_ID, BOOKING_ID[2:8]):
+        ran = cli("bookings", said)
+        assert "a100-01 GPU" in ran.out
+        assert BOOKING_ID in ran.out.splitlines()[0]
+    assert cli("bookings", "b_none").code == ExitCode.NOT_FOUND
+    assert json.loads(cli("bookings", BOOKING_ID, "--json").out)["id"] == BOOKING_ID
+
+
 def test_all_and_a_cursor_contradict_each_other(shop: FakeBroker, cli: Cli) -> None:
     assert cli("bookings", "--all", "--cursor", "next").code == ExitCode.USAGE
 
