@@ -117,8 +117,8 @@ def _add_operations(app: FastAPI, metrics: Metrics) -> None:
         """Whether the broker can sell: 200 with its version, else 503 with what is missing."""
         context: Context = request.app.state.context
         context.database.assert_answers()
-        with context.cache.open(context.now()) as market:
-            if context.now() - market.curves.book.computed_at > STALE:
+        with context.market() as (now, market):
+            if now - market.curves.book.computed_at > STALE:
                 raise NotReady("no price book was published for two hours; see the log of the broker")
             return {"status": "ok", "version": VERSION}
 

@@ -61,6 +61,12 @@ class MarketCache:
         self._gone: deque[str] = deque(maxlen=REMEMBERED)
 
     @contextmanager
+    def locked(self) -> Generator[None]:
+        """Keeps everybody else out."""
+        with self._lock:
+            yield
+
+    @contextmanager
     def open(self, now: datetime) -> Generator[Snapshot]:
         """The market at `now`, locked while in use (`NotReady` when nothing can be sold yet)."""
         with self._lock:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -14,6 +15,7 @@ from broker.store.tables import PersonRow, TokenRow
 from broker.wire.errors import Forbidden
 from broker.wire.people import Role, Scope
 from market.instants import zone_named
+from market.quoting import Snapshot
 
 
 def _nobody_waits() -> None:
@@ -32,6 +34,15 @@ class Context:
 
     def now(self) -> datetime:
         return self.clock.now()
+
+    @contextmanager
+    def market(self) -> Generator[tuple[datetime, Snapshot]]:
+        """The present and the market in it, locked while in use (`NotReady`). The clock is read under the lock: a
+        price book that came just before begins at no later slot."""
+        with self.cache.locked():
+            now = self.now()
+            with self.cache.open(now) as market:
+                yield now, market
 
     @property
     def zone(self) -> ZoneInfo:

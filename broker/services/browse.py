@@ -21,8 +21,8 @@ LOOK = timedelta(hours=1)
 def offers(context: Context, need: str | None, tier: Tier) -> OffersView:
     """Every SKU that is priced (or that meets a need), with what is free for an hour from now and what it costs."""
     check_tier(tier)
-    now = whole_second(context.now())
-    with context.cache.open(now) as market:
+    with context.market() as (moment, market):
+        now = whole_second(moment)
         skus = candidates(parse_need(need), market.pool) if need else tuple(market.pool.skus())
         book = market.curves.book
         window = Window(now, now + LOOK)
@@ -61,11 +61,10 @@ def _offer(market: Snapshot, sku: Sku, tier: Tier, window: Window) -> OfferView:
 
 def curve(context: Context, sku: Sku, tier: Tier, hours: int) -> CurveView:
     """The rate of a SKU for each slot of the coming hours (`InvalidLength` beyond the horizon, `PriceMissing`)."""
-    now = context.now()
     if not 1 <= hours <= 14 * 24:
         raise InvalidLength("a curve is 1 to 336 hours long")
     check_tier(tier)
-    with context.cache.open(now) as market:
+    with context.market() as (now, market):
         taken, curves = market.pool.footprint(sku), market.curves
         if sku.model not in curves.book.tariff.base:
             raise PriceMissing(f"{sku} has no price, so it is not sold")

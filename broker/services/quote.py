@@ -23,11 +23,10 @@ QUOTE_LASTS = timedelta(minutes=15)
 
 def quote(context: Context, principal: Principal, asked: QuoteRequest) -> QuoteView:
     """A quote for a request; nothing is promised of the pool or the budget yet."""
-    now = context.now()
     request = _request(asked)
     with context.database.read() as session:
         cost_center = usable_cost_center(session, principal, asked.cost_center)
-    with context.cache.open(now) as market:
+    with context.market() as (now, market):
         planned = plan(request, market, now)
         explained = explain(planned, market.curves)
         tariff, simulated = market.curves.book.tariff, market.pool.simulated

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -423,3 +423,22 @@ def test_one_reading_sees_one_state_of_the_database(shop: Shop) -> None:
         assert bookings.live_allocations(session, 0) == before == {}
     with shop.context.database.read() as session:
         assert len(bookings.live_allocations(session, 0)) == 1
+
+
+def test_who_looks_at_the_clock_just_before_a_price_book_comes_gets_a_price(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock is read once nobody else moves the market: with the time from before, no book would cover it."""
+    shop.clock.set(NOON + timedelta(minutes=14, seconds=59))
+    cache = shop.context.cache
+    locked = cache.locked
+
+    @contextmanager
+    def after_a_book() -> Iterator[None]:
+        shop.clock.set(NOON + timedelta(minutes=15))
+        publish(shop.context)
+        with locked():
+            yield
+
+    monkeypatch.setattr(cache, "locked", after_a_book)
+    assert shop.quote().proposal.start == NOON + timedelta(minutes=15)
