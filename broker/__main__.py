@@ -113,7 +113,7 @@ def pool_drain(
 ) -> None:
     """Promise nothing more of a device or a node; what is booked on it stays."""
     with _context(data_dir) as context:
-        _say(f"{set_drained(context, node, index, drained=True)} devices of {node} are drained")
+        _say(f"{_devices(set_drained(context, node, index, drained=True))} of {node} drained")
         _warn(context)
 
 
@@ -125,7 +125,7 @@ def pool_undrain(
 ) -> None:
     """Let a drained device or node sell again."""
     with _context(data_dir) as context:
-        _say(f"{set_drained(context, node, index, drained=False)} devices of {node} sell again")
+        _say(f"{_devices(set_drained(context, node, index, drained=False))} of {node} sold again")
 
 
 @pool_app.command("show")
@@ -195,7 +195,9 @@ def users_deactivate(name: str, data_dir: DataDir = None) -> None:
     """Close the door to a person; what they have booked stays."""
     with _context(data_dir) as context:
         people.set_active(context, name, active=False)
-    _say(f"{name} is no longer active: none of their tokens works")
+        _say(f"{name} is no longer active: none of their tokens works")
+        for booking_id in browse.waiting_of(context, name):
+            _say(f"booking {booking_id} of {name} stands; an operator or the cost center's owner may cancel it")
 
 
 @users_app.command("activate")
@@ -272,6 +274,10 @@ def users_budget(
         view = cost_centers.grant(context, cost_center, parse_money(amount), start)
         shown = view.period_start.astimezone(context.zone)
     _say(f"the budget of {cost_center} for {shown:%Y-%m} is {format_money(view.limit, view.currency)}")
+
+
+def _devices(count: int) -> str:
+    return f"{count or 'no'} device{'s' if count != 1 else ''}"
 
 
 def _warn(context: Context) -> None:

@@ -17,7 +17,7 @@ from broker.wire.quotes import BookingView, ExplanationView, PlaceView, Proposal
 from market.backing_out import free_until
 from market.catalog import Isolation, Sku, Tier
 from market.explanation import Explanation
-from market.instants import Window, slot_start
+from market.instants import Window, slot_start, whole_second
 from market.proposals import Proposal
 from market.states import BookingState
 
@@ -90,9 +90,15 @@ def booking_view(session: Session, row: BookingRow, currency: str, *, simulated:
         isolation=Isolation(row.isolation),
         simulated=simulated,
         places=[PlaceView(node=node, device=place) for node, place in bookings.places(session, row.id)],
-        free_cancel_until=free_until(Tier(row.tier), window.start),
+        free_cancel_until=_free_until(row, window),
         booked_at=row.booked_at,
     )
+
+
+def _free_until(row: BookingRow, window: Window) -> datetime:
+    """What starts as soon as it is booked is free to cancel until it runs."""
+    on_demand = window.start <= whole_second(row.booked_at)
+    return window.start if on_demand else free_until(Tier(row.tier), window.start)
 
 
 def cost_center_view(

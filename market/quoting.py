@@ -280,10 +280,13 @@ def _slice_base(snapshot: Snapshot, sku: Sku) -> int:
 
 def _cheaper(request: Request, snapshot: Snapshot, chosen: Proposal, earliest: datetime) -> Iterator[Proposal]:
     """The cheapest start of the coming day, and economy with the same day to run in, where they cost less.
-    A flexible request is shown the price of starting at once instead."""
+    A flexible request is shown the price of starting at once, and economy with the deadline that it has."""
     if request.finish_by is not None:
         if chosen.window.start > earliest and _is_free(request, snapshot, chosen.sku, earliest):
             yield propose(request, snapshot, chosen.sku, earliest, ProposalKind.OTHER_START)
+        if request.tier is not Tier.ECONOMY:
+            asked = replace(request, tier=Tier.ECONOMY, urgency=Urgency.WHENEVER)
+            yield from _cheaper_than(chosen, asked, snapshot, (earliest, request.finish_by), ProposalKind.OTHER_TIER)
         return
     book_end = slot_start(snapshot.curves.book.slots.stop)
     day = timedelta(seconds=SLOTS_A_DAY * SLOT_SECONDS)
@@ -292,9 +295,15 @@ def _cheaper(request: Request, snapshot: Snapshot, chosen: Proposal, earliest: d
         if tier is request.tier and kind is ProposalKind.OTHER_TIER:
             continue
         asked = replace(request, tier=tier, finish_by=latest, urgency=Urgency.WHENEVER)
-        for proposal in _least_cost(asked, snapshot, chosen.sku, (earliest, latest)):
-            if 0 < proposal.total < chosen.total:
-                yield replace(proposal, kind=kind)
+        yield from _cheaper_than(chosen, asked, snapshot, (earliest, latest), kind)
+
+
+def _cheaper_than(
+    chosen: Proposal, asked: Request, snapshot: Snapshot, within: tuple[datetime, datetime], kind: ProposalKind
+) -> Iterator[Proposal]:
+    for proposal in _least_cost(asked, snapshot, chosen.sku, within):
+        if 0 < proposal.total < chosen.total:
+            yield replace(proposal, kind=kind)
 
 
 def _other_skus(request: Request, snapshot: Snapshot, asked: Sku, earliest: datetime) -> Iterator[Proposal]:

@@ -78,6 +78,8 @@ def move(state: BookingState, event: BookingEvent) -> Move:
     """The move that an event makes from a state (`IllegalMove` when the table has none)."""
     found = MOVES.get((state, event))
     if found is None:
-        legal = ", ".join(sorted(each for at, each in MOVES if at is state)) or "nothing more"
+        legal = ", ".join(sorted(each for at, each in MOVES if at is state))
+        if not legal:
+            raise IllegalMove(f"this booking is over: it is {state} already")
         raise IllegalMove(f"a booking that is {state} cannot {event.replace('_', ' ')}; it can: {legal}")
     return found

@@ -35,8 +35,8 @@ async def stream(
     """What happens from now on, or from after a number (header `Last-Event-ID` or `after`). Each comes once, in order;
     one's own and public ones, or all for roles that see everybody. `follow=false` ends with what there is."""
     start = number_of(last_event_id) if last_event_id else after
-    if start is None:
-        start = await run_in_threadpool(_last, context)
+    last = await run_in_threadpool(_last, context)
+    start = last if start is None else min(start, last)  # a number from before a backup was restored is no news
     return EventSourceResponse(_follow(request, context, principal, start, follow=follow), ping=LOOK_EVERY_S)
 
 

@@ -135,17 +135,23 @@ class Client:
         return self._post("/bookings", BookingView, BookRequest(quote_id=quote_id), key=key or new_key())
 
     def bookings(
-        self, *, state: BookingState | None = None, cursor: str | None = None, limit: int | None = None
+        self,
+        *,
+        state: BookingState | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+        everybody: bool = False,
     ) -> BookingPage:
-        """A page of bookings, the newest first."""
-        return self._get("/bookings", BookingPage, {"state": state, "cursor": cursor, "limit": limit})
+        """A page of bookings, the newest first; everybody's for roles that may see them."""
+        others = {"everybody": "true"} if everybody else {}
+        return self._get("/bookings", BookingPage, {"state": state, "cursor": cursor, "limit": limit, **others})
 
-    def every_booking(self, *, state: BookingState | None = None) -> Iterator[BookingView]:
+    def every_booking(self, *, state: BookingState | None = None, everybody: bool = False) -> Iterator[BookingView]:
         """All bookings, the newest first; a page is asked for once the one before it has been read."""
-        page = self.bookings(state=state)
+        page = self.bookings(state=state, everybody=everybody)
         yield from page.items
         while page.next_cursor:
-            page = self.bookings(state=state, cursor=page.next_cursor)
+            page = self.bookings(state=state, cursor=page.next_cursor, everybody=everybody)
             yield from page.items
 
     def booking(self, booking_id: str) -> BookingView:

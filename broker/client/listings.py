@@ -15,6 +15,8 @@ from broker.wire.quotes import BookingView
 from market.phrases import format_instant, format_length
 from market.states import TERMINAL
 
+SHORT_ID = 10
+
 
 def offer_lines(view: OffersView, zone: ZoneInfo, width: int | None = None) -> list[str]:
     """A line an offer: what, how much is free, the rate now and the lowest within the horizon."""
@@ -27,12 +29,24 @@ def offer_lines(view: OffersView, zone: ZoneInfo, width: int | None = None) -> l
 
 
 def booking_table(
-    bookings: Sequence[BookingView], zone: ZoneInfo, now: datetime, width: int | None = None
+    bookings: Sequence[BookingView], zone: ZoneInfo, now: datetime, width: int | None = None, *, everybody: bool = False
 ) -> list[str]:
-    """A line a booking, in the order given: what it will cost, and once it is over what it did."""
+    """A line a booking, in the order given: what it will cost, and once it is over what it did. With `everybody`, whose
+    it is. Where `width` is too narrow the ids are cut first, since the start of one is enough to name it."""
+    whole = _booking_lines(bookings, zone, now, None, everybody, id_length=None)
+    if width is None or max(map(len, whole)) <= width:
+        return whole
+    return _booking_lines(bookings, zone, now, width, everybody, id_length=SHORT_ID)
+
+
+def _booking_lines(
+    bookings: Sequence[BookingView], zone: ZoneInfo, now: datetime, width: int | None, everybody: bool, *,
+    id_length: int | None,
+) -> list[str]:  # fmt: skip
     rows = [
         (
-            each.id,
+            each.id[:id_length],
+            each.person,
             STATES[each.state],
             f"{each.count} x {each.sku}",
             format_length(each.seconds),
@@ -41,8 +55,10 @@ def booking_table(
         )
         for each in bookings
     ]
-    headers = ("Booking", "State", "GPU", "How long", "Start", "Costs")
-    return table_lines(headers, rows, right={5}, spare=(3, 4), width=width)
+    headers = ("Booking", "Person", "State", "GPU", "How long", "Start", "Costs")
+    if not everybody:
+        headers, rows = (headers[0], *headers[2:]), [(row[0], *row[2:]) for row in rows]
+    return table_lines(headers, rows, right={len(headers) - 1}, spare=(len(headers) - 3,), width=width)
 
 
 def budget_table(cost_centers: Sequence[CostCenterView], width: int | None = None) -> list[str]:

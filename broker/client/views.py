@@ -122,7 +122,7 @@ def booking_facts(booking: BookingView, zone: ZoneInfo, now: datetime) -> list[F
     places = _places(booking)
     free = booking.free_cancel_until
     return [
-        ("Booking", f"{booking.id}, {STATES[booking.state]}"),
+        ("Booking", f"{booking.id} of {booking.person}, {STATES[booking.state]}"),
         ("GPU", f"{booking.count} x {booking.sku}, {ISOLATION[booking.isolation]}"),
         *([("Where", places)] if places else []),
         ("How long", format_length(booking.seconds)),
@@ -140,7 +140,7 @@ def back_out_lines(back_out: BackOutView, booking: BookingView, zone: ZoneInfo, 
     fee = f", a fee of {amount(back_out.fee, back_out.currency)} in it" if back_out.fee else ""
     cost = "nothing: it is free" if back_out.free else f"{amount(back_out.charged, back_out.currency)}{fee}"
     facts = [
-        ("Booking", f"{booking.id}: {booking.count} x {booking.sku}"),
+        ("Booking", f"{booking.id} of {booking.person}: {booking.count} x {booking.sku}"),
         ("When", f"{window_words(booking.start, booking.end, zone, now)}, {zone.key}"),
         ("Backing out", f"costs {cost}"),
         ("Comes back", f"{amount(back_out.released, back_out.currency)} to cost center {booking.cost_center}"),

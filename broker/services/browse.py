@@ -7,15 +7,17 @@ from datetime import timedelta
 import numpy as np
 
 from broker.context import Context
-from broker.store import bookings, pools
+from broker.store import bookings, people, pools
 from broker.wire.market import CurveView, DeviceView, NodeView, OffersView, OfferView, PoolView
 from market.catalog import PPM, WHOLE, Device, DeviceKind, Sku, Tier
 from market.errors import InvalidLength, PriceMissing
 from market.instants import SLOT_SECONDS, SLOTS_A_DAY, Window, slot_of, slot_start, whole_second
 from market.needs import candidates, parse_need
 from market.quoting import Snapshot, check_tier
+from market.states import BookingState
 
 LOOK = timedelta(hours=1)
+MOST_NAMED = 200
 
 
 def offers(context: Context, need: str | None, tier: Tier) -> OffersView:
@@ -114,6 +116,16 @@ def pool(context: Context, *, after: str | None, limit: int) -> PoolView:
             device_count=len(pool.devices),
             next_cursor=nodes[limit - 1].name if len(nodes) > limit else None,
         )
+
+
+def waiting_of(context: Context, person: str) -> list[str]:
+    """The ids of a person's bookings that have not started yet, for the operator."""
+    with context.database.read() as session:
+        row = people.person_named(session, person)
+        found = bookings.bookings(
+            session, person_id=row.id, state=BookingState.CONFIRMED, before=None, limit=MOST_NAMED
+        )
+        return [each.id for each in found]
 
 
 def stranded(context: Context) -> list[tuple[str, str]]:

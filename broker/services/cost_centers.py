@@ -105,8 +105,10 @@ def _first_or_again(context: Context, unit: Callable[[Session], T]) -> T:
 
 def _grant(context: Context, session: Session, name: str, amount: int, at: datetime | None) -> CostCenterView:
     now = context.now()
-    row = people.cost_center(session, name)
-    accounts, grants = ledger.open_budget(session, row.id, _month(context, at or now)), ledger.grants_account(session)
+    row, month = people.cost_center(session, name), _month(context, at or now)
+    if month.end <= now:
+        raise InvalidInstant(f"{month.start.astimezone(context.zone):%B %Y} is over; its budget stays as it was")
+    accounts, grants = ledger.open_budget(session, row.id, month), ledger.grants_account(session)
     limit = accounts.budget.balance + accounts.held.balance + accounts.revenue.balance
     if amount <= 0:
         raise InvalidAmount("a budget is added to by more than nothing")

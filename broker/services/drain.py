@@ -10,7 +10,7 @@ from broker.wire.errors import NotFound
 
 
 def set_drained(context: Context, node: str, index: int | None, *, drained: bool) -> int:
-    """Drains the device with an index on a node, or all of the node, and returns how many (`NotFound`).
+    """Drains the device with an index on a node, or all of the node, and returns how many that changed (`NotFound`).
 
     A pool file that is loaded later leaves them drained.
     """
@@ -21,6 +21,7 @@ def set_drained(context: Context, node: str, index: int | None, *, drained: bool
         found = pools.devices_of(session, node, index)
         if not found:
             raise NotFound(f"no device {index} on {node}" if index is not None else f"no node is called {node!r}")
+        found = pools.otherwise_drained(session, found, drained=drained)
         pools.bump(session, found)  # so that no booking takes one meanwhile
         pools.set_drained(session, found, drained=drained)
         kind = "pool.drained" if drained else "pool.undrained"

@@ -94,6 +94,12 @@ def devices_of(session: Session, node: str, place: int | None) -> list[int]:
     return [each for each in found if each is not None]
 
 
+def otherwise_drained(session: Session, device_ids: Sequence[int], *, drained: bool) -> list[int]:
+    """Those of the devices that are not yet as they are to be."""
+    query = select(DeviceRow.id).where(col(DeviceRow.id).in_(device_ids), col(DeviceRow.drained) != drained)
+    return [each for each in session.exec(query) if each is not None]
+
+
 def set_drained(session: Session, device_ids: Sequence[int], *, drained: bool) -> None:
     """Drains devices, or lets them sell again."""
     session.connection().execute(update(DeviceRow).where(col(DeviceRow.id).in_(device_ids)).values(drained=drained))

@@ -279,7 +279,8 @@ def test_a_budget_of_another_month_is_added_to(host: Host) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [(("lab", "0"), "invalid_amount"), (("lab", "1,5"), "invalid_amount"), (("none", "1"), "none"),
+    [(("lab", "5", "--month", "2019-02"), "February 2019 is over"),
+     (("lab", "0"), "invalid_amount"), (("lab", "1,5"), "invalid_amount"), (("none", "1"), "none"),
      (("lab", "1000000000001"), "invalid_amount")],
 )  # fmt: skip
 def test_a_budget_that_cannot_be_is_refused(host: Host, arguments: tuple[str, ...], words: str) -> None:
@@ -344,8 +345,9 @@ def test_a_device_is_drained_and_sells_again(host: Host) -> None:
     assert host.done("pool", "show") == "l4\t2\t1 out of service\n"
     host.done("pool", "load", str(host.folder / "pool.toml"))
     assert host.done("pool", "show") == "l4\t2\t1 out of service\n"
-    assert "2 devices of n are drained" in host.done("pool", "drain", "n")
-    host.done("pool", "undrain", "n")
+    assert "1 device of n drained" in host.done("pool", "drain", "n")
+    assert "no devices of n drained" in host.done("pool", "drain", "n")
+    assert "2 devices of n sold again" in host.done("pool", "undrain", "n")
     assert host.done("pool", "show") == "l4\t2\t0 out of service\n"
 
 

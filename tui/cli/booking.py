@@ -99,6 +99,7 @@ def bookings(
     booking_id: Annotated[str | None, typer.Argument(help="One of them in full, by the start of its id.")] = None,
     state: Annotated[BookingState | None, typer.Option(metavar="STATE", help=STATES_HELP, parser=_state)] = None,
     every: Annotated[bool, typer.Option("--all", help="Every one, however many there are.")] = False,
+    everybody: Annotated[bool, typer.Option("--everybody", help="Others' too, if your role sees them.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=200, help="How many to show.")] = 20,
     cursor: Annotated[str | None, typer.Option(help="Go on where the last page ended.")] = None,
     json: JsonOption = False,
@@ -110,23 +111,29 @@ def bookings(
 
     if every and cursor:
         raise typer.BadParameter("--all shows every page, so there is none to go on from", param_hint="--cursor")
+    if booking_id is not None and (state or every or everybody or cursor):
+        raise typer.BadParameter("one booking, or a list of them: not both", param_hint="BOOKING_ID")
     with session() as here:
         if booking_id is not None:
             _show_booking(here, here.booking(booking_id), json=json)
             return
         if every:
-            page = BookingPage(items=list(here.client.every_booking(state=state)), next_cursor=None)
+            page = BookingPage(
+                items=list(here.client.every_booking(state=state, everybody=everybody)), next_cursor=None
+            )
         else:
-            page = here.client.bookings(state=state, cursor=cursor, limit=limit)
+            page = here.client.bookings(state=state, cursor=cursor, limit=limit, everybody=everybody)
         if json:
             output.emit_json(page)
             return
         if page.items:
-            output.emit(booking_table(page.items, here.zone, now(), output.table_width()), header=True)
+            output.emit(
+                booking_table(page.items, here.zone, now(), output.table_width(), everybody=everybody), header=True
+            )
             output.say(f"Times in {here.zone.key}.")
     shown = f"{len(page.items)} shown"
     if page.next_cursor:
-        filtered = f" --state {state}" if state else ""
+        filtered = f"{' --everybody' * everybody}{f' --state {state}' if state else ''}"
         output.say(f"{shown}, there are more: --all, or gputide bookings{filtered} --cursor {page.next_cursor}")
     elif page.items or state:
         output.say(f"{shown}, no more." if page.items else f"No booking of yours is {state}.")

@@ -197,3 +197,11 @@ def test_a_follower_is_let_go_when_the_broker_stops(shop: Shop) -> None:
             lines = stream.iter_lines()
             assert next(lines).startswith("id: ")
         assert not [line for line in lines if line.startswith("data")]
+
+
+def test_a_number_that_was_never_given_resumes_from_the_last(api: Api) -> None:
+    """As after a backup was restored: else its follower waited in silence until the numbers came round again."""
+    api.buy()
+    _number(api)
+    last = _read(api)[-1]["seq"]
+    assert f"id: {last}" in api.get("/v1/events?after=999999&follow=false").text

@@ -11,6 +11,7 @@ from sqlmodel import Session
 from broker.services.load_pool import load_pool
 from broker.store import bookings, ledger, people
 from broker.wire.errors import QuoteExpired, QuoteUsed
+from market.catalog import Tier
 from market.errors import NoCapacity, OverBudget
 from market.instants import Window, local_months
 from market.ledger import TransferReason
@@ -73,6 +74,20 @@ def test_a_quote_is_booked_once(shop: Shop) -> None:
     assert shop.book(made, key="one") == first
     with pytest.raises(QuoteUsed):
         shop.book(made, key="two")
+
+
+def test_a_deadline_is_what_economy_needs_so_it_is_named_beside_the_price(shop: Shop) -> None:
+    made = shop.quote("1 x l4/full", finish_by=(NOON + timedelta(hours=20)).isoformat())
+    (economy,) = (each for each in made.alternatives if each.tier is Tier.ECONOMY)
+    assert economy.total < made.proposal.total
+    assert economy.end <= NOON + timedelta(hours=20)
+
+
+def test_what_starts_as_soon_as_it_is_booked_is_free_to_cancel_until_then(shop: Shop) -> None:
+    shop.clock.move(timedelta(milliseconds=300))
+    now, later = shop.buy().body, shop.buy(start=(NOON + timedelta(minutes=30)).isoformat()).body
+    assert now["free_cancel_until"] == now["start"]
+    assert later["free_cancel_until"] == "2026-12-01T11:30:00Z"
 
 
 def spend(shop: Shop, *, keep: int) -> None:

@@ -15,6 +15,7 @@ from broker.moves import apply
 from broker.operator import put_tariff_in_force
 from broker.services import cost_centers, expire
 from broker.services.back_out import back_out
+from broker.services.browse import waiting_of
 from broker.services.cancel import cancel, give_back
 from broker.services.expire import expire_due
 from broker.services.publish import publish
@@ -238,6 +239,21 @@ def test_a_moment_without_prices_makes_leaving_no_cheaper(shop: Shop) -> None:
     shop.clock.move(timedelta(seconds=1))
     given = give_back(shop.context, shop.operator, booked["id"], ticket(shop.operator, "x")).body
     assert given["fee"] > 0
+
+
+def test_leaving_twice_says_that_it_is_over(shop: Shop) -> None:
+    booked = shop.buy().body
+    cancel(shop.context, shop.operator, booked["id"], ticket(shop.operator, "x"))
+    with pytest.raises(IllegalMove, match="it is cancelled already"):
+        cancel(shop.context, shop.operator, booked["id"], ticket(shop.operator, "y"))
+
+
+def test_the_bookings_of_one_who_leaves_are_named(shop: Shop) -> None:
+    bob, _ = shop.person("bob")
+    booked = [shop.buy("1 x l4/half", who=bob).body["id"] for _ in range(2)]
+    assert sorted(waiting_of(shop.context, "bob")) == sorted(booked)
+    cancel(shop.context, shop.operator, booked[0], ticket(shop.operator, "x"))
+    assert waiting_of(shop.context, "bob") == [booked[1]]
 
 
 def test_what_is_no_longer_sold_can_be_left_without_a_fee(shop: Shop) -> None:

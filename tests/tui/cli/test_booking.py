@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from broker.wire.people import Role
 from broker.wire.quotes import BookingView, QuoteView
 from market.catalog import Tier
 from market.states import BookingState
@@ -231,6 +232,19 @@ def test_no_bookings_is_no_empty_table(shop: FakeBroker, cli: Cli) -> None:
     ran = cli("bookings")
     assert (ran.code, ran.out) == (ExitCode.OK, "")
     assert "gputide offers" in ran.err
+
+
+def test_an_operator_lists_everybodys_bookings_and_names_one_by_its_start(shop: FakeBroker, cli: Cli) -> None:
+    shop.answer("GET /v1/me", samples.me().model_copy(update={"role": Role.OPERATOR}))
+    assert "anna" in cli("bookings", "--everybody").out
+    assert shop.asked[-1].query["everybody"] == "true"
+    assert cli("bookings", BOOKING_ID[:8]).code == ExitCode.OK
+    assert shop.asked[-1].query["everybody"] == "true"
+
+
+def test_one_booking_is_not_a_list(shop: FakeBroker, cli: Cli) -> None:
+    for option in (("--state", "booked"), ("--all",), ("--everybody",)):
+        assert cli("bookings", BOOKING_ID, *option).code == ExitCode.USAGE
 
 
 def test_one_booking_is_shown_in_full(shop: FakeBroker, cli: Cli) -> None:

@@ -17,7 +17,7 @@ from broker.client.views import alternative_lines, back_out_lines, booking_lines
 from market.catalog import Tier
 from market.states import BookingState
 from tests.broker.client import samples
-from tests.broker.client.samples import NOW, TONIGHT
+from tests.broker.client.samples import BOOKING_ID, NOW, OTHER_ID, TONIGHT
 from tests.tui.cli.conftest import Cli
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -47,6 +47,7 @@ CASES: dict[str, Callable[[], list[str]]] = {
     "bookings": lambda: booking_table(samples.bookings().items, BERLIN, NOW),
     "back_out_free": lambda: back_out_lines(samples.back_out(free=True), samples.booking(), BERLIN, NOW, 80),
     "back_out_with_fee": lambda: back_out_lines(samples.back_out(), samples.booking(), BERLIN, NOW, 80),
+    "bookings_of_all": lambda: booking_table(samples.bookings().items, BERLIN, NOW, everybody=True),
     "pool": lambda: pool_lines(samples.pool()),
     "budget": lambda: budget_table(samples.cost_centers().items),
 }
@@ -71,11 +72,18 @@ def test_the_brokers_inner_words_are_never_shown(name: str) -> None:
 
 
 TABLES: dict[str, Callable[[int], list[str]]] = {
-    "bookings": lambda width: booking_table(samples.bookings().items, BERLIN, NOW, width),
     "offers": lambda width: offer_lines(samples.offers(), BERLIN, width),
     "pool": lambda width: pool_lines(samples.pool(), width),
     "budget": lambda width: budget_table(samples.cost_centers().items, width),
 }
+
+
+def test_a_narrow_list_of_bookings_cuts_the_ids_first() -> None:
+    whole = CASES["bookings"]()
+    narrow = booking_table(samples.bookings().items, BERLIN, NOW, max(map(len, whole)) - 1)
+    assert [line.split()[0] for line in narrow] == ["Booking", BOOKING_ID[:10], OTHER_ID[:10]]
+    assert [line.split()[1:] for line in narrow] == [line.split()[1:] for line in whole]
+    assert "Left out for want of room: How long" in booking_table(samples.bookings().items, BERLIN, NOW, 60)
 
 
 @pytest.mark.parametrize("name", TABLES)
