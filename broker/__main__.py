@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import datetime
@@ -81,12 +84,15 @@ def up(
     data_dir: DataDir = None,
     port: Annotated[int | None, typer.Option(help="Port on loopback; 0 takes a free one.")] = None,
     pool: Annotated[str | None, typer.Option(help="A sample pool (campus, openb) or a pool file.")] = None,
+    attached: Annotated[bool, typer.Option("--attached", hidden=True, help="Stop when stdin ends.")] = False,
 ) -> None:
     """Serve a personal broker on loopback, with the devices of this machine or a sample pool."""
     settings = load_settings(data_dir=data_dir, host="127.0.0.1", port=port)
     if settings.database_url is not None:
         raise InvalidSettings("database_url: a personal broker keeps its own SQLite file; for this one use serve")
     configure_logging("warning")
+    if attached:
+        threading.Thread(target=_stop_with_stdin, daemon=True).start()
     personal = PersonalBroker(pool)
     serve_broker(settings, personal.prepare, lambda url: print(personal.announcement(url), flush=True))  # noqa: T201
 
@@ -274,6 +280,13 @@ def users_budget(
         view = cost_centers.grant(context, cost_center, parse_money(amount), start)
         shown = view.period_start.astimezone(context.zone)
     _say(f"the budget of {cost_center} for {shown:%Y-%m} is {format_money(view.limit, view.currency)}")
+
+
+def _stop_with_stdin() -> None:
+    """Whoever started this broker holds the other end, and was perhaps killed without a word."""
+    while os.read(0, 4096):  # and not through sys.stdin, whose lock would be missed when Python ends
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _devices(count: int) -> str:

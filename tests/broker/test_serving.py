@@ -19,7 +19,7 @@ from broker.settings import InvalidSettings, Settings
 from tests.support import postgres
 from tests.support.brokers import open_shop
 from tests.support.postgres import PostgresServer
-from tests.support.processes import Up, broker, environment, listening_addresses, up
+from tests.support.processes import SMALL_POOL, Up, broker, environment, listening_addresses, up
 
 LOOPBACK = "0100007F"
 
@@ -201,3 +201,20 @@ def test_a_broker_that_lost_its_lock_stops(postgres_server: PostgresServer, tmp_
         finally:
             process.kill()
     shop.context.database.close()
+
+
+def test_a_broker_that_is_attached_ends_with_the_one_who_started_it(tmp_path: Path) -> None:
+    """Who was killed with SIGKILL cannot say goodbye, but its end of the pipe is closed."""
+    (tmp_path / "pool.toml").write_text(SMALL_POOL)
+    command = [sys.executable, "-m", "broker", "up", "--attached", "--data-dir", str(tmp_path), "--port", "0"]
+    command += ["--pool", str(tmp_path / "pool.toml")]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment()) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdin is not None
+            assert "url" in process.stdout.readline()
+            process.stdin.close()
+            assert process.wait(60) == 0
+        finally:
+            process.kill()

@@ -75,7 +75,8 @@ def up(
 def broker_command(folder: Path, port: int, pool: str | None) -> list[str]:
     """The command line of the broker; -P keeps a `broker` folder where one happens to stand from being run instead."""
     chosen = ["--pool", pool] if pool else []
-    return [sys.executable, "-P", "-m", "broker", "up", "--data-dir", str(folder), "--port", str(port), *chosen]
+    where = ["--data-dir", str(folder), "--port", str(port)]
+    return [sys.executable, "-P", "-m", "broker", "up", "--attached", *where, *chosen]
 
 
 def _already_up(*, asked_otherwise: bool) -> bool:
@@ -125,11 +126,11 @@ def _require_broker_parts() -> None:
 @contextmanager
 def _broker(command: list[str], log: Path) -> Generator[subprocess.Popen[str]]:
     """Runs a broker; however the block is left, it is stopped. It has a session of its own, so that ctrl-C comes here
-    alone and it is asked to stop just once."""
+    alone and it is asked to stop just once. Nothing is written to its stdin, whose end is that of this process."""
     with (
         log.open("ab") as errors,
         subprocess.Popen(  # noqa: S603  our own interpreter and module
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
         ) as process,
     ):
         ends = {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}

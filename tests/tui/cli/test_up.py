@@ -73,7 +73,8 @@ def test_a_login_elsewhere_is_not_replaced_unasked(cli: Cli, monkeypatch: pytest
 
 def test_the_broker_is_another_program_with_its_own_folder(tmp_path: Path) -> None:
     command = up.broker_command(tmp_path, 0, "campus")
-    assert command[1:] == ["-P", "-m", "broker", "up", "--data-dir", str(tmp_path), "--port", "0", "--pool", "campus"]
+    where = ["--data-dir", str(tmp_path), "--port", "0"]
+    assert command[1:] == ["-P", "-m", "broker", "up", "--attached", *where, "--pool", "campus"]
 
 
 def read_until(words: str, stream: IO[str] | None) -> str:
