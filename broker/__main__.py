@@ -94,7 +94,7 @@ def up(
     if attached:
         threading.Thread(target=_stop_with_stdin, daemon=True).start()
     personal = PersonalBroker(pool)
-    serve_broker(settings, personal.prepare, lambda url: print(personal.announcement(url), flush=True))  # noqa: T201
+    serve_broker(settings, personal.prepare, lambda url: print(personal.announcement(url), flush=True))
 
 
 @pool_app.command("load")
@@ -145,7 +145,7 @@ def pool_show(data_dir: DataDir = None) -> None:
     for model in pool.models:
         devices = [device for device in pool.devices if device.model == model.name]
         broken = sum(not device.healthy for device in devices)
-        print(f"{model.name}\t{len(devices)}\t{broken} out of service")  # noqa: T201 - stdout is data
+        print(f"{model.name}\t{len(devices)}\t{broken} out of service")
 
 
 @tariffs_app.command("put")
@@ -168,7 +168,7 @@ def tariffs_list(data_dir: DataDir = None) -> None:
     """List tariffs, newest first."""
     with _context(data_dir) as context:
         for view in tariffs.listed(context, before=None, limit=200, names=True):
-            print(f"{view.id}\t{view.name}\t{view.status}\t{view.in_force_from or '-'}")  # noqa: T201 - stdout is data
+            print(f"{view.id}\t{view.name}\t{view.status}\t{view.in_force_from or '-'}")
 
 
 @users_app.command("add")
@@ -193,7 +193,7 @@ def users_list(data_dir: DataDir = None) -> None:
     """List people with their roles."""
     with _context(data_dir) as context, context.database.read() as session:
         for row in people_store.people(session, after=None, limit=None):
-            print(f"{row.name}\t{row.role}\t{'active' if row.active else 'no longer active'}")  # noqa: T201
+            print(f"{row.name}\t{row.role}\t{'active' if row.active else 'no longer active'}")
 
 
 @users_app.command("deactivate")
@@ -256,7 +256,7 @@ def users_cost_centers(data_dir: DataDir = None) -> None:
     with _context(data_dir) as context:
         for view in cost_centers.listed(context, None):
             parts = (format_money(each, view.currency) for each in (view.limit, view.spent, view.held, view.left))
-            print(view.name, view.owner, *parts, sep="\t")  # noqa: T201 - stdout is data
+            print(view.name, view.owner, *parts, sep="\t")
 
 
 @users_app.command("member")
@@ -323,7 +323,7 @@ def _read_text(file: Path) -> str:
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr)  # noqa: T201 - words go to stderr
+    print(text, file=sys.stderr)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -13,7 +13,7 @@ from broker.ports import Clock
 from broker.store.database import Database
 from broker.store.tables import PersonRow, TokenRow
 from broker.wire.errors import Forbidden
-from broker.wire.people import Role, Scope
+from broker.wire.people import SEE_EVERYBODY, Role, Scope
 from market.instants import zone_named
 from market.quoting import Snapshot
 
@@ -79,4 +79,9 @@ class Principal:
     @property
     def sees_everybody(self) -> bool:
         """Whether others' names and bookings may be shown."""
-        return self.role in (Role.OPERATOR, Role.FINANCE, Role.AUDITOR)
+        return self.role in SEE_EVERYBODY
+
+    @property
+    def is_operator(self) -> bool:
+        """Whether the person is an operator, with a token that may be used for that."""
+        return self.role is Role.OPERATOR and Scope.ADMIN in self.token.scopes

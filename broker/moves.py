@@ -14,7 +14,6 @@ from broker.context import Context, Principal
 from broker.store import bookings, events, ledger
 from broker.store.tables import BookingRow, CostCenterRow, HoldRow
 from broker.wire.errors import Contention, NotFound
-from broker.wire.people import Role, Scope
 from market.backing_out import BackOut, back_out, is_free
 from market.catalog import Sku, Tier
 from market.errors import InvalidShape, OverBudget, PriceMissing, UnknownModel, UnknownSku
@@ -38,7 +37,7 @@ def own_booking(
 
 
 def _keeps(session: Session, principal: Principal, row: BookingRow) -> bool:
-    if row.person_id == principal.id or (principal.role is Role.OPERATOR and Scope.ADMIN in principal.token.scopes):
+    if row.person_id == principal.id or principal.is_operator:
         return True
     cost_center = session.get(CostCenterRow, row.cost_center_id)
     return cost_center is not None and cost_center.owner_id == principal.id

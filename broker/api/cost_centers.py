@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from broker.api.deps import ContextDep, NamePath, PrincipalDep, TicketDep, answer_once
 from broker.services import cost_centers
 from broker.wire.lists import CostCenterPage
-from broker.wire.people import BudgetIn, CostCenterIn, CostCenterView, MemberIn, Role
+from broker.wire.people import KEEP_BUDGETS, BudgetIn, CostCenterIn, CostCenterView, MemberIn
 
 router = APIRouter(tags=["cost centers"])
 
@@ -21,7 +21,7 @@ def list_cost_centers(context: ContextDep, principal: PrincipalDep) -> CostCente
 @router.post("/cost-centers", status_code=201)
 def add_cost_center(context: ContextDep, principal: PrincipalDep, body: CostCenterIn) -> CostCenterView:
     """A new cost center; its budget comes with a grant."""
-    principal.need_role(Role.OPERATOR, Role.FINANCE)
+    principal.need_role(*KEEP_BUDGETS)
     return cost_centers.add(context, body.name, body.owner)
 
 
@@ -30,7 +30,7 @@ def grant_budget(
     request: Request, context: ContextDep, principal: PrincipalDep, ticket: TicketDep, name: NamePath, body: BudgetIn
 ) -> Response:
     """Adds to the budget of a month."""
-    principal.need_role(Role.OPERATOR, Role.FINANCE)
+    principal.need_role(*KEEP_BUDGETS)
     asked = ticket(body.model_dump(mode="json"))
     return answer_once(request, asked, lambda given: cost_centers.grant_once(context, name, body, given))
 

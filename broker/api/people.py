@@ -11,7 +11,7 @@ from broker.store import people
 from broker.version import VERSION
 from broker.wire.errors import NotReady
 from broker.wire.lists import PeoplePage
-from broker.wire.people import Me, PersonIn, PersonView, Role, Scope
+from broker.wire.people import SEE_EVERYBODY, Me, PersonIn, PersonView, Role, Scope
 
 router = APIRouter(tags=["people"])
 
@@ -42,7 +42,7 @@ def me(context: ContextDep, principal: PrincipalDep) -> Me:
 @router.get("/people")
 def list_people(context: ContextDep, principal: PrincipalDep, cursor: Cursor = None, limit: Limit = 50) -> PeoplePage:
     """The people of the organisation, for roles that may see them."""
-    principal.need_role(Role.OPERATOR, Role.FINANCE, Role.AUDITOR)
+    principal.need_role(*SEE_EVERYBODY)
     with context.database.read() as session:
         rows = people.people(session, after=cursor, limit=limit + 1)
     views = [PersonView(name=row.name, role=Role(row.role), active=row.active) for row in rows]

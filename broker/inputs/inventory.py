@@ -32,7 +32,8 @@ class NvmlMemory(Protocol):
 
 
 class Nvml(Protocol):
-    """The part of the module pynvml that is used; each function raises `NVMLError` where NVML fails."""
+    """The part of the module pynvml that is used, in its own names (N802); each function raises `NVMLError` where NVML
+    fails."""
 
     NVMLError: type[Exception]
 

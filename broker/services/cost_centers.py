@@ -17,14 +17,13 @@ from broker.store.database import Duplicate
 from broker.store.tables import CostCenterMemberRow, CostCenterRow, PersonRow
 from broker.views import cost_center_view
 from broker.wire.errors import AlreadyExists, NotFound
-from broker.wire.people import BudgetIn, CostCenterView, Role, Scope
+from broker.wire.people import KEEP_BUDGETS, BudgetIn, CostCenterView, Scope
 from market.errors import InvalidAmount, InvalidInstant
 from market.instants import Window, local_months, whole_second
 from market.ledger import TransferReason
 from market.money import MAX_MICROS
 
 T = TypeVar("T")
-OFFICES = (Role.OPERATOR, Role.FINANCE)
 MOST_GRANTED = 9 * MAX_MICROS
 """Of all budgets together: what the account that they are granted from can count."""
 
@@ -52,15 +51,15 @@ def add(context: Context, name: str, owner: str) -> CostCenterView:
 def need_owner_or_office(context: Context, principal: Principal, name: str) -> None:
     """`Forbidden` unless the person owns the cost center or has the office to keep all of them; `NotFound` for one
     that they may not even use."""
-    if principal.role in OFFICES:
-        principal.need_role(*OFFICES)
+    if principal.role in KEEP_BUDGETS:
+        principal.need_role(*KEEP_BUDGETS)
     else:
         with context.database.read() as session:
             row = next((each for each in people.cost_centers_of(session, principal.id) if each.name == name), None)
         if row is None:
             raise NotFound(f"no cost center that you may use is called {name!r}")
         if row.owner_id != principal.id:
-            principal.need_role(*OFFICES)
+            principal.need_role(*KEEP_BUDGETS)
     principal.need_scope(Scope.BOOK)
 
 

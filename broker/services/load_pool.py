@@ -24,9 +24,10 @@ def load_pool(context: Context, pool: Pool, forecast: Mapping[str, Sequence[int]
 
     def unit(session: Session) -> int:
         pools.raise_revision(session)
-        changed = _changed(session, pool)
-        pools.bump(session, [device.id for device in changed])  # so that no booking takes one meanwhile
-        _check_promises(session, changed, pool, slot_of(now))
+        if stored := pools.read(session):
+            changed = _changed(stored, pool)
+            pools.bump(session, [device.id for device in changed])  # so that no booking takes one meanwhile
+            _check_promises(session, stored, changed, pool, slot_of(now))
         revision = pools.save(session, pool, forecast)
         events.tell(session, "pool.loaded", subject=pool.name, at=now, revision=revision)
         return revision
@@ -37,11 +38,8 @@ def load_pool(context: Context, pool: Pool, forecast: Mapping[str, Sequence[int]
     return revision
 
 
-def _changed(session: Session, pool: Pool) -> list[Device]:
+def _changed(stored: Pool, pool: Pool) -> list[Device]:
     """The stored devices that the new pool has otherwise, or no more."""
-    stored = pools.read(session)
-    if stored is None:
-        return []
     wanted, models = _by_place(pool.devices), {model.name: model for model in pool.models}
     return [
         device
@@ -52,18 +50,19 @@ def _changed(session: Session, pool: Pool) -> list[Device]:
     ]
 
 
-def _check_promises(session: Session, changed: list[Device], pool: Pool, from_slot: int) -> None:
-    stored = pools.read(session)
+def _check_promises(session: Session, stored: Pool, changed: list[Device], pool: Pool, from_slot: int) -> None:
     promised = {each.device_id for held in bookings.live_allocations(session, from_slot).values() for each in held}
     wanted = _by_place(pool.devices)
     for device in changed:
         new = wanted.get((device.node, device.index))
-        if new and device.id in promised and (new.model, new.kind) != (device.model, device.kind):
+        if new is None or device.id not in promised:
+            continue
+        if (new.model, new.kind) != (device.model, device.kind):
             raise InvalidPool(
                 f"device {device.index} of {device.node} has bookings as {device.model} ({device.kind}), "
                 f"so it cannot become {new.model} ({new.kind}) before they end"
             )
-        if new and stored and device.id in promised and _cut(pool, new) != _cut(stored, device):
+        if _cut(pool, new) != _cut(stored, device):
             raise InvalidPool(f"{device.model} has bookings, so its memory and its cells stay until they end")
 
 

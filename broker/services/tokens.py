@@ -12,7 +12,7 @@ from broker.store import people
 from broker.store.tables import TokenRow
 from broker.views import token_view
 from broker.wire.errors import Forbidden, NotAuthenticated, NotFound
-from broker.wire.people import NewToken, Role, Scope, TokenIn
+from broker.wire.people import NewToken, Scope, TokenIn
 
 
 def authenticate(context: Context, secret: str) -> Principal:
@@ -69,12 +69,8 @@ def revoke(context: Context, principal: Principal, token_id: str) -> None:
 
     def unit(session: Session) -> None:
         row = session.get(TokenRow, token_id)
-        if row is None or not (row.person_id == principal.id or _is_operator(principal)):
+        if row is None or not (row.person_id == principal.id or principal.is_operator):
             raise NotFound(f"no token {token_id} of yours")
         people.revoke(session, token_id, now)
 
     context.database.write(unit)
-
-
-def _is_operator(principal: Principal) -> bool:
-    return principal.role is Role.OPERATOR and Scope.ADMIN in principal.token.scopes

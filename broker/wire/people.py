@@ -20,6 +20,12 @@ class Role(StrEnum):
     AUDITOR = "auditor"
 
 
+SEE_EVERYBODY = (Role.OPERATOR, Role.FINANCE, Role.AUDITOR)
+"""The roles that others' names and bookings are shown to."""
+KEEP_BUDGETS = (Role.OPERATOR, Role.FINANCE)
+"""The roles that make cost centers and give them budgets."""
+
+
 class Scope(StrEnum):
     """What a token may be used for; it never allows more than its person's role does."""
 

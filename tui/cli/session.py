@@ -14,7 +14,7 @@ from broker.client.credentials import Credentials, load
 from broker.client.errors import AmbiguousId, NotLoggedIn, UnknownId
 from broker.client.http import Client
 from broker.client.zones import personal_zone
-from broker.wire.people import Role
+from broker.wire.people import SEE_EVERYBODY
 from broker.wire.quotes import BookingView
 from market.errors import GputideError
 from market.instants import zone_named
@@ -36,7 +36,7 @@ class Session:
         """The booking with an id, or with the only id that starts so (what comes before `_` may be left out)."""
         if re.fullmatch(r"[a-z]{1,4}_[0-9a-f]{24}", start_of_id):
             return self.client.booking(start_of_id)
-        sees_everybody = self.client.me().role in (Role.OPERATOR, Role.FINANCE, Role.AUDITOR)
+        sees_everybody = self.client.me().role in SEE_EVERYBODY
         every = self.client.every_booking(everybody=sees_everybody)
         found = [each for each in every if _starts(each.id, start_of_id)]
         if not found:
